@@ -11,7 +11,8 @@ from __future__ import annotations
 import sys
 from functools import partial
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+
+from hpcbatch.typed import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from dataclasses import dataclass, field, replace

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+
+from hpcbatch.typed import ClassVar
 
 
 class HpcBatchError(Exception):

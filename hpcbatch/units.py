@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import re
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
 
 from hpcbatch.errors import HpcBatchError
+from hpcbatch.typed import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from fractions import Fraction

@@ -1,4 +1,5 @@
-"""`make dist`: a release of the last commit: source distribution, wheel, bill of materials, checksums.
+"""`make dist`: a release of the last commit: source distribution, wheel, Helm chart, bill of
+materials, checksums.
 
 `dist.py PYTHON DIRECTORY`: PYTHON has the build system. The same commit gives the same bytes: times are those of the
 commit, and the wheel is built from the source distribution, which so is known to be complete.
@@ -10,11 +11,13 @@ import gzip
 import hashlib
 import io
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tarfile
 import tempfile
+import tomllib
 from pathlib import Path
 
 CHECKOUT = Path(__file__).parent.parent
@@ -25,32 +28,77 @@ def main() -> None:
     from audit import write_bill
 
     shutil.rmtree(target, ignore_errors=True)
-    made = build(python, target)
+    if fault := tag_fault(version(), _git("tag", "--points-at", "HEAD").split()):
+        raise SystemExit(f"make dist: {fault}")
+    made = (*build(python, target), build_chart(target))
     bill = target / f"{made[1].name.partition('-py3')[0]}.cdx.json"
     write_bill(("base",), bill)
     sums = "".join(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in (*made, bill))
     (target / "SHA256SUMS").write_text(sums)
     print(sums, end="")
-    if subprocess.run(("git", "status", "--porcelain"), cwd=CHECKOUT, capture_output=True, check=True).stdout:
+    if _git("status", "--porcelain"):
         print("note: changes that are not committed are not in it", file=sys.stderr)
+
+
+def version() -> str:
+    """The one of HEAD, as pyproject.toml has it."""
+    return str(tomllib.loads(_git("show", "HEAD:pyproject.toml"))["project"]["version"])
+
+
+def tag_fault(wanted: str, tags: list[str]) -> str:
+    """What is wrong with the tags of the commit; "" if one fits, or none is a version: then it is no release."""
+    versions = [tag for tag in tags if re.fullmatch(r"v\d.*", tag)]
+    if not versions or f"v{wanted}" in versions:
+        return ""
+    return f"the commit has tag {versions[0]}, and pyproject.toml version {wanted}: one of them is wrong"
+
+
+def _git(*argv: str) -> str:
+    return subprocess.run(("git", *argv), cwd=CHECKOUT, capture_output=True, text=True, check=True).stdout
 
 
 def build(python: str, target: Path) -> tuple[Path, Path]:
     """The source distribution and the wheel of HEAD."""
     target.mkdir(parents=True, exist_ok=True)
-    when = subprocess.run(
-        ("git", "log", "-1", "--format=%ct"), cwd=CHECKOUT, capture_output=True, text=True, check=True
-    ).stdout.strip()
+    when = _git("log", "-1", "--format=%ct").strip()
     with tempfile.TemporaryDirectory() as folder:
         source, unpacked = Path(folder, "source"), Path(folder, "unpacked")
-        _unpack(
-            subprocess.run(("git", "archive", "HEAD"), cwd=CHECKOUT, capture_output=True, check=True).stdout, source
-        )
+        _unpack(_archive(), source)
         sdist = target / _call(python, "build_sdist", source, target.resolve(), when)
         _repeatable(sdist, int(when))
         _unpack(gzip.decompress(sdist.read_bytes()), unpacked)
         (root,) = unpacked.iterdir()
         return sdist, target / _call(python, "build_wheel", root, target.resolve(), when)
+
+
+def build_chart(target: Path) -> Path:
+    """The Helm chart of HEAD as `helm package` makes it: in place of its links, which lead out of it, their files."""
+    when = int(_git("log", "-1", "--format=%ct"))
+    with tempfile.TemporaryDirectory() as folder:
+        _unpack(_archive("deploy"), Path(folder))
+        chart = Path(folder, "deploy/chart")
+        found = dict(re.findall(r"(?m)^(name|version): (\S+)$", (chart / "Chart.yaml").read_text(encoding="utf-8")))
+        if found["version"] != version():
+            raise SystemExit(f"make dist: Chart.yaml has version {found['version']}, pyproject.toml {version()}")
+        packed = io.BytesIO()
+        with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as tar:
+            for path in sorted(Path(top, name) for top, _, names in os.walk(chart, followlinks=True) for name in names):
+                member = tarfile.TarInfo(f"{found['name']}/{path.relative_to(chart).as_posix()}")
+                text = path.read_bytes()
+                member.size, member.mtime, member.mode = len(text), when, 0o644
+                tar.addfile(member, io.BytesIO(text))
+    made = target / f"{found['name']}-chart-{found['version']}.tgz"
+    _zip(packed.getvalue(), made, when)
+    return made
+
+
+def _archive(*paths: str) -> bytes:
+    return subprocess.run(("git", "archive", "HEAD", *paths), cwd=CHECKOUT, capture_output=True, check=True).stdout
+
+
+def _zip(content: bytes, target: Path, when: int) -> None:
+    with target.open("wb") as out, gzip.GzipFile(filename="", fileobj=out, mode="wb", mtime=when) as zipped:
+        zipped.write(content)
 
 
 def _unpack(archive: bytes, folder: Path) -> None:
@@ -87,8 +135,7 @@ def _repeatable(sdist: Path, when: int) -> None:
                 member.mode = 0o755 if member.isdir() or member.mode & 0o100 else 0o644
                 member.pax_headers = {}
                 anew.addfile(member, file)
-    with sdist.open("wb") as out, gzip.GzipFile(filename="", fileobj=out, mode="wb", mtime=when) as zipped:
-        zipped.write(packed.getvalue())
+    _zip(packed.getvalue(), sdist, when)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ export WRF="$work/standin" # what /opt/WRF is where there is a real one
 mkdir -p "$work/run" "$WRF/run"
 make -s -C "$here/standin" OUT="$WRF/run" MPICC="$(command -v mpicc)"
 cd "$work/run"
-cp "$here/namelist.input" "$here/namelist.wps" "$here/plot.py" "$here/$dialect"/* .
+cp "$here/namelist.input" "$here/namelist.wps" "$here/$dialect"/* .
 case $dialect in
     pbs) queue="qstat" ended="qstat -x" ;;
     slurm) queue="squeue" ended="sacct -X" ;;
@@ -22,18 +22,18 @@ esac
 
 echo "This is the stand-in for WRF: the weather is invented, what it computes is no forecast."
 run "$WRF/run/mkmet"
+run hpcbatch wrf maps --pack wrfmaps.pyz
 run hpcbatch wrf check . --ranks 6 --program real
 run hpcbatch up --nodes 3 --cpus 2
 say sh chain.sh real wrf post; sh chain.sh real wrf post >chain.log; cat chain.log
 id() { sed -n "s/^$1: //p" chain.log; }
 run $queue
 run hpcbatch wrf progress "$(id real)"
-run hpcbatch wrf progress "$(id wrf)"
-run hpcbatch watch "$(id post)"
 run $ended
-for name in 500hPa ground; do
+for name in slp 500hPa ground; do
     [ "$(ls maps/${name}_d01_*.png | wc -l)" = 9 ] || { echo "expected nine maps $name" >&2; exit 1; }
 done
+[ -s maps/forecast.html ] || { echo "expected the page forecast.html" >&2; exit 1; }
 cp maps/* "$maps/"
 run hpcbatch down
-printf '\nThe maps are in %s: 500hPa_d01.gif and ground_d01.gif are the animations.\n' "$maps"
+printf '\nThe maps are in %s: forecast.html shows all of them, slp_d01.gif and others are animations.\n' "$maps"

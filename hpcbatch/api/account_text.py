@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
 
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.account_limits import Limits
 from hpcbatch.model.accounts import Account, Accounts, Association, Qos, ServerLimit, first_accounts
 from hpcbatch.model.server_settings import ServerSettings
+from hpcbatch.typed import Any
 
 
 def accounts_to_json(accounts: Accounts) -> str:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from threading import local
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from hpcbatch import __version__, errors
 from hpcbatch.api.http import Response
@@ -17,6 +16,7 @@ from hpcbatch.api.resources import PODS, Resource
 from hpcbatch.api.transport import Transport, Wire
 from hpcbatch.api.url import query_string
 from hpcbatch.errors import ApiError, GoneError, UnreachableError
+from hpcbatch.typed import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from socket import socket
@@ -63,6 +63,11 @@ class TableApi(Api, Protocol):
     def list_with(self, resource: Resource, namespace: str | None = None, *, query: Mapping[str, str]) -> Object:
         """A list with further query parameters."""
 
+    def get_many(
+        self, resource: Resource, names: Sequence[str], namespace: str | None = None
+    ) -> Iterator[Object | None]:
+        """As `get` of each, in this order, in far less time; None for one that does not exist."""
+
 
 def status_error(code: int, body: bytes | Mapping[str, Any]) -> ApiError:
     """The error for a Status object; any other text, as of a proxy or a broken server, is quoted."""
@@ -96,6 +101,20 @@ class HttpApi:
 
     def get(self, resource: Resource, name: str, namespace: str | None = None) -> Object:
         return self._call("GET", resource.path(namespace, name))
+
+    def get_many(
+        self, resource: Resource, names: Sequence[str], namespace: str | None = None
+    ) -> Iterator[Object | None]:
+        """As `get` of each, in this order, in far less time; None for one that does not exist."""
+        from hpcbatch.api.many import get_many
+
+        prefix = self._transport.prefix
+        return get_many(
+            [prefix + resource.path(namespace, name) for name in names],
+            self._open,
+            lambda: {"Accept": _JSON, **self._common_headers()},
+            lambda path: self._call("GET", path.removeprefix(prefix)),
+        )
 
     def list(
         self, resource: Resource, namespace: str | None = None, *, labels: str = "", fields: str = ""
@@ -288,11 +307,16 @@ class HttpApi:
             self.close()  # and dropped: a new one may fail to open
             wire = None
         if wire is None:
-            wire = self._transport.open()
+            wire = self._open()
             self._kept.wire = wire
         wire.settimeout(self._response_timeout_s)
         url = self._transport.prefix + path + (f"?{query_string(query)}" if query else "")
         return wire, wire.request(method, url, {**headers, **self._common_headers()}, data)
+
+    def _open(self) -> Wire:
+        wire = self._transport.open()
+        wire.settimeout(self._response_timeout_s)
+        return wire
 
     def _common_headers(self) -> dict[str, str]:
         credentials = self._transport.authorization()

@@ -7,9 +7,9 @@ import zlib
 from base64 import b64decode, b64encode
 from collections.abc import Iterable
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from hpcbatch.api.resources import Resource
+from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hpcbatch.api.port import Object

@@ -7,7 +7,7 @@ package: a seventh of the time of a whole qstat. Source: RFC 9112.
 from __future__ import annotations
 
 import socket
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from io import BufferedReader
 
 _LINE_LIMIT = 65536
@@ -82,15 +82,25 @@ class HttpConnection:
 
     def request(self, method: str, target: str, headers: Mapping[str, str], body: bytes | None = None) -> Response:
         """Send a request and read the head of the response. Read its body before the next request."""
+        self.sock.sendall(self._head(method, target, headers, body) + (body or b""))
+        return Response(self._reader, method)
+
+    def send_ahead(self, targets: Iterable[str], headers: Mapping[str, str]) -> None:
+        """Send a GET for each; `receive` returns their responses, in the same order. No other request before that."""
+        self.sock.sendall(b"".join(self._head("GET", target, headers) for target in targets))
+
+    def receive(self) -> Response:
+        """The next response to `send_ahead`."""
+        return Response(self._reader, "GET")
+
+    def _head(self, method: str, target: str, headers: Mapping[str, str], body: bytes | None = None) -> bytes:
         lines = [f"{method} {target} HTTP/1.1", f"Host: {self._host}"]
         lines += [f"{name}: {value}" for name, value in headers.items()]
         if body is not None:
             lines.append(f"Content-Length: {len(body)}")
         if any("\r" in line or "\n" in line for line in lines):
             raise ValueError("a header or path must not hold a line break")
-        head = "\r\n".join([*lines, "", ""]).encode("latin-1")
-        self.sock.sendall(head + (body or b""))
-        return Response(self._reader, method)
+        return "\r\n".join([*lines, "", ""]).encode("latin-1")
 
     def close(self) -> None:
         self._reader.close()

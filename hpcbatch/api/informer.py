@@ -9,11 +9,11 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Hashable
-from typing import Generic, TypeVar
 
 from hpcbatch.api.port import Api, Object, Watch, WatchEvent
 from hpcbatch.api.resources import Resource
 from hpcbatch.errors import ApiError, ConflictError, GoneError, HpcBatchError, UnreachableError
+from hpcbatch.typed import Generic, TypeVar
 
 _LOG = logging.getLogger(__name__)
 _RANDOM = random.Random()  # noqa: S311 - spreads clients, hides nothing
@@ -202,8 +202,11 @@ class WorkQueue(Generic[K]):
         *,
         first_backoff_s: float = 0.005,
         longest_backoff_s: float = 30.0,
+        supersedes: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        """`supersedes`: when a key is handled its delays are void: whoever handles it says when it is due again."""
+        self._supersedes = supersedes
         self._first_backoff_s, self._longest_backoff_s, self._clock = first_backoff_s, longest_backoff_s, clock
         self._changed = threading.Condition()
         self._ready: deque[K] = deque()
@@ -284,6 +287,8 @@ class WorkQueue(Generic[K]):
                     key = self._ready.popleft()
                     self._queued.discard(key)
                     self._active[key] = now
+                    if self._supersedes:
+                        self._due.pop(key, None)
                     return key
                 if end is not None and now >= end:
                     return None

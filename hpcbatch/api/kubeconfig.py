@@ -12,9 +12,9 @@ import os
 import pwd
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hpcbatch.errors import HpcBatchError, UnreachableError, place
+from hpcbatch.typed import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,9 +9,9 @@ Every call raises the ApiError that matches the returned Status, or UnreachableE
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal, NamedTuple, Protocol
 
 from hpcbatch.api.resources import Resource
+from hpcbatch.typed import Any, Literal, NamedTuple, Protocol
 
 Object = dict[str, Any]
 Propagation = Literal["Background", "Foreground", "Orphan"]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
 
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.queue_fields import read_fields, shown_fields
 from hpcbatch.model.queue_switches import NONE_SUCH, Switches
 from hpcbatch.model.row import QueueRow
+from hpcbatch.typed import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # listings avoid this import
     from hpcbatch.model.mail import MailConfig

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from hpcbatch.record import GROUP, KIND, VERSION
+from hpcbatch.typed import NamedTuple
 
 
 class Resource(NamedTuple):

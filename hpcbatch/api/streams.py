@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from hpcbatch.api.resources import PODS
 from hpcbatch.api.url import query_string
 from hpcbatch.errors import HpcBatchError
+from hpcbatch.typed import TYPE_CHECKING, Final, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from hpcbatch.api.client import HttpApi

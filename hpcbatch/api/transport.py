@@ -8,13 +8,13 @@ import select
 import socket
 import ssl
 import time
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
 
 from hpcbatch.api.http import BrokenResponseError, HttpConnection, Response
 from hpcbatch.api.kubeconfig import Connection
 from hpcbatch.api.url import split_url
 from hpcbatch.errors import HpcBatchError, UnreachableError
+from hpcbatch.typed import Any
 
 STATUS_HINT = ": is the cluster up? `hpcbatch status` tells"
 """Hint for unreachable servers; that command itself omits it."""
@@ -38,6 +38,16 @@ class Wire:
 
     def request(self, method: str, target: str, headers: Mapping[str, str], body: bytes | None = None) -> Response:
         response = self._http.request(method, target, headers, body)
+        self.is_usable = response.keeps_connection
+        return response
+
+    def send_ahead(self, targets: Iterable[str], headers: Mapping[str, str]) -> None:
+        """As that of HttpConnection."""
+        self._http.send_ahead(targets, headers)
+
+    def receive(self) -> Response:
+        """The next response to `send_ahead`."""
+        response = self._http.receive()
         self.is_usable = response.keeps_connection
         return response
 

@@ -7,11 +7,11 @@ import signal
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
 import click
 
 from hpcbatch.cli.common import Session
+from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hpcbatch.admin.check.finding import Finding

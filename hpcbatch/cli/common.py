@@ -14,10 +14,10 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import cached_property
-from typing import TYPE_CHECKING, NoReturn
 
 from hpcbatch.errors import HpcBatchError, UnauthorizedError, UnreachableError
 from hpcbatch.model.text import printable_lines
+from hpcbatch.typed import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
     from hpcbatch.api.client import HttpApi
@@ -31,6 +31,9 @@ Describe = Callable[[Exception], tuple[str, int]]
 _INTERNAL_ERROR = 70  # EX_SOFTWARE of sysexits.h
 _INTERRUPTED = 130  # as a shell reports a command that SIGINT ended
 _BROKEN_PIPE = 141  # the same for SIGPIPE
+
+
+_IN_JOB = "/hpcbatch/run/job/bin"
 
 
 class EndedError(Exception):
@@ -165,7 +168,9 @@ def outcome(command: str, body: Callable[[Session], int], describe: Callable[[Se
         except (HpcBatchError, OSError) as error:
             if isinstance(error, OSError) and error.filename is None and error.errno in _OUTPUT_ERRORS:
                 raise
-            text, code = describe(session)(_explained(session, error))
+            if isinstance(error, UnreachableError):
+                _hand_over(command)
+            text, code = describe(session)(explained(session, error))
             complain(text)
         sys.stdout.flush()
     except BrokenPipeError:
@@ -183,7 +188,7 @@ def outcome(command: str, body: Callable[[Session], int], describe: Callable[[Se
     return code
 
 
-def _explained(session: Session, error: Exception) -> Exception:
+def explained(session: Session, error: Exception) -> Exception:
     """A server that does not take the login says no more than `Unauthorized`; the kubeconfig tells more."""
     from hpcbatch.errors import ForbiddenError, UnauthorizedError
 
@@ -214,6 +219,15 @@ def complain(text: str) -> None:
             print(printable_lines(text), file=sys.stderr, flush=True)
     except OSError:
         pass
+
+
+def _hand_over(command: str) -> None:
+    """In a job, whose pods mostly have no way to the API: to what its runner has under that name for the job itself
+    (runner/launch/tools.sh). Returns where there is none.
+    """
+    if os.access(own := f"{_IN_JOB}/{command}-own", os.X_OK):
+        sys.stdout.flush()
+        os.execv(own, [own, *sys.argv[1:]])  # noqa: S606
 
 
 def _internal_error(command: str, error: Exception) -> int:

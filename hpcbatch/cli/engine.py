@@ -13,7 +13,6 @@ import sqlite3
 import sys
 import threading
 from pathlib import Path
-from typing import Protocol
 
 from hpcbatch.api.resources import NAMESPACES
 from hpcbatch.controller.controller import Controller
@@ -34,6 +33,7 @@ from hpcbatch.history.databases import SqliteDatabase
 from hpcbatch.history.store import HistoryStore
 from hpcbatch.model.site import SiteConfig
 from hpcbatch.site.identity import GID, HOME, UID, USER
+from hpcbatch.typed import Protocol
 
 _LOG_BYTES = 5 * 2**20
 _LOOK_S = 1.0

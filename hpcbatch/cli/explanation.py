@@ -9,7 +9,6 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, Protocol
 
 from hpcbatch.cli.columns import aligned, folded
 from hpcbatch.cli.common import EndedError, Session, complain
@@ -31,6 +30,7 @@ from hpcbatch.policy.explain import (
     shape,
 )
 from hpcbatch.policy.site_words import QUEUE, names_of, site_words
+from hpcbatch.typed import NamedTuple, Protocol
 
 Say = Callable[[Exception], tuple[str, int]]
 Script = Callable[[str | None], tuple[str | None, bytes]]

@@ -6,7 +6,7 @@ import click
 
 GROUPS = {
     "This machine as a cluster": ("up", "down", "status", "demo"),
-    "Jobs": ("new", "explain", "watch", "why"),
+    "Jobs": ("new", "explain", "watch", "why", "web"),
     "Weather forecasts": ("wrf",),
     "Your login": ("login-check", "completion"),
     "Administration": ("check", "site", "user", "report", "accounting", "controller"),
@@ -16,6 +16,7 @@ Examples:
   hpcbatch up --nodes 4 --cpus 8      a cluster on this machine
   qsub job.pbs; sbatch job.sh         submit scripts as they are
   hpcbatch watch                      follow what is submitted
+  hpcbatch web                        the queue in a browser
   hpcbatch explain job.pbs            what becomes of each option
   hpcbatch new wrf --help             job scripts for a forecast
   hpcbatch user add anna              a user of the cluster

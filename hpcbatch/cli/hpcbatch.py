@@ -23,6 +23,7 @@ from hpcbatch.cli.report import accounting, report
 from hpcbatch.cli.site import read_checked, site
 from hpcbatch.cli.user import user
 from hpcbatch.cli.values import memory
+from hpcbatch.cli.web import web
 from hpcbatch.cli.wrf.wrf import wrf
 from hpcbatch.client import listing
 from hpcbatch.client.nodes import list_nodes
@@ -54,6 +55,7 @@ group.add_command(site)
 group.add_command(login_check)
 group.add_command(wrf)
 group.add_command(new)
+group.add_command(web)
 
 
 @group.command()
@@ -165,11 +167,10 @@ def watch(session: Session, job_ids: tuple[str, ...], plain: bool) -> None:
 
     Exits with 1 if one of them did not end well.
     """
-    from hpcbatch.cli.live import follow
+    from hpcbatch.cli.live import can_draw, follow
 
-    is_table = sys.stdout.isatty() and not plain
     numbers = [job_number(session, text) for text in job_ids]
-    raise SystemExit(follow(session, numbers, is_table=is_table))
+    raise SystemExit(follow(session, numbers, is_table=can_draw(session) and not plain))
 
 
 @group.command()

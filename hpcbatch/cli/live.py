@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import queue
-import shutil
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from typing import Protocol
 
-from hpcbatch.cli.columns import aligned
 from hpcbatch.cli.common import Session
 from hpcbatch.client import listing, watch
 from hpcbatch.errors import HpcBatchError, UnknownJobError
-from hpcbatch.model.indices import Indices
-from hpcbatch.model.members import indices, unended
 from hpcbatch.model.row import JobRow
-from hpcbatch.model.state import JobState, Reason
+from hpcbatch.model.state import JobState
+from hpcbatch.policy.standing import elapsed_s, neutral_id, standing
 from hpcbatch.units import hms
 
 _TICK_S = 1.0  # how often running times are drawn anew
-_COLUMNS = ("JOB", "NAME", "USER", "QUEUE", "STATE", "TIME", "NODES", "WHERE OR WHY")
 _Event = JobRow | str | HpcBatchError | None
 
 
@@ -30,7 +27,34 @@ def follow(session: Session, numbers: Sequence[int], *, is_table: bool) -> int:
     if not rows:
         print("no jobs to watch")
         return 0
-    view = TableView() if is_table else LinesView(session)
+    view = _view(session, is_table=is_table)
+    try:
+        _show(session, rows, view)
+    finally:
+        view.close()
+    return 0 if all(row.state is JobState.FINISHED for row in rows.values()) else 1
+
+
+class View(Protocol):
+    def show(self, rows: Mapping[str, JobRow]) -> None: ...
+    def close(self) -> None: ...
+
+
+def can_draw(session: Session) -> bool:
+    """Whether standard output is a terminal on which lines can be drawn over."""
+    return sys.stdout.isatty() and session.environ.get("TERM") not in {"dumb", "unknown"}
+
+
+def _view(session: Session, *, is_table: bool) -> View:
+    if not is_table:
+        return LinesView(session)
+    from hpcbatch.cli.live_table import TableView
+
+    return TableView()
+
+
+def _show(session: Session, rows: dict[str, JobRow], view: View) -> None:
+    """Until all have ended."""
     events: queue.Queue[_Event] = queue.Queue()
     thread = threading.Thread(target=_listen, args=(session, rows.copy(), events.put), name="watch", daemon=True)
     thread.start()
@@ -48,7 +72,6 @@ def follow(session: Session, numbers: Sequence[int], *, is_table: bool) -> int:
         elif isinstance(event, str):
             rows.pop(event, None)  # its record was removed
         view.show(rows)
-    return 0 if all(row.state is JobState.FINISHED for row in rows.values()) else 1
 
 
 def _begin(session: Session, numbers: Sequence[int]) -> dict[str, JobRow]:
@@ -71,23 +94,6 @@ def _listen(session: Session, rows: Mapping[str, JobRow], put: Callable[[_Event]
         put(error)
 
 
-class TableView:
-    """Draws over what it drew before."""
-
-    def __init__(self) -> None:
-        self._drawn = 0
-
-    def show(self, rows: Mapping[str, JobRow]) -> None:
-        size = shutil.get_terminal_size()
-        cells = [_COLUMNS, *(_cells(row) for row in sorted(rows.values(), key=_shown_first))]
-        width = max(20, size.columns)
-        lines = [line[:width].rstrip() for line in aligned(cells[: max(2, size.lines - 1)])]
-        up = f"\x1b[{self._drawn}A" if self._drawn else ""
-        sys.stdout.write(up + "".join(f"\x1b[2K{line}\n" for line in lines) + "\x1b[0J")
-        sys.stdout.flush()
-        self._drawn = len(lines)
-
-
 class LinesView:
     """Prints a line when a job's state or reason changes."""
 
@@ -97,66 +103,22 @@ class LinesView:
 
     def show(self, rows: Mapping[str, JobRow]) -> None:
         for name, row in rows.items():
-            now = (row.state.value, _where(row))
+            now = (row.state.value, standing(row))
             if self._shown.get(name) != now:
                 self._shown[name] = now
                 clock = datetime.now(UTC).astimezone(self._session.zone).strftime("%H:%M:%S")
-                print(f"{clock} job {_id(row)} ({row.name}) {row.state.value.lower()} {now[1]}".rstrip(), flush=True)
+                what = f"job {neutral_id(row)} ({row.name}) {row.state.value.lower()} {now[1]}"
+                print(f"{clock} {what}".rstrip(), flush=True)
+
+    def close(self) -> None:
+        pass
 
 
-def _shown_first(row: JobRow) -> tuple[bool, int]:
-    """Jobs that have ended go last: the terminal may be too small for all."""
-    return row.state.is_final, row.job_id
+def elapsed(row: JobRow) -> str:
+    seconds = elapsed_s(row, datetime.now(UTC))
+    return "-" if seconds is None else hms(seconds)
 
 
-def _cells(row: JobRow) -> tuple[str, ...]:
-    return (
-        _id(row),
-        row.name,
-        row.user,
-        row.queue,
-        row.state.value,
-        _elapsed(row),
-        str(row.nodes),
-        _where(row) + _expected(row),
-    )
-
-
-def _id(row: JobRow) -> str:
-    if row.array_indices:
-        return f"{row.job_id}[]"
-    return str(row.job_id) if row.array_id is None else f"{row.array_id}[{row.array_index}]"
-
-
-def _elapsed(row: JobRow) -> str:
-    if row.start_time is None:
-        return "-"
-    end = row.end_time or datetime.now(UTC)
-    return hms(max(0, int((end - row.start_time).total_seconds())))
-
-
-def _expected(row: JobRow) -> str:
+def expected(row: JobRow) -> str:
     """When the plan starts a waiting job. Not among the changes that are told: it moves with every end."""
     return "" if row.planned_start is None else f"; expected {row.planned_start.astimezone():%m-%d %H:%M}"
-
-
-def _where(row: JobRow) -> str:
-    if row.array_indices and row.start_time is not None:
-        return _progress(row)
-    if row.reason is Reason.NON_ZERO_EXIT:
-        return f"exit code {row.exit_code}"
-    if row.reason is Reason.SIGNALLED:
-        return f"killed by signal {row.exit_signal}"
-    if row.state in {JobState.RUNNING, JobState.EXITING, JobState.FINISHED}:
-        return "on " + ", ".join(dict.fromkeys(row.hosts)) if row.hosts else ""
-    reason = "" if row.reason is Reason.NONE else row.reason.value
-    return ": ".join(filter(None, (reason, row.message)))
-
-
-def _progress(array: JobRow) -> str:
-    """In hundredths, so that a large array does not fill a screen."""
-    every, left = len(indices(array)), len(unended(array))
-    lost = len(Indices.parse(array.array_failed) | Indices.parse(array.array_deleted))
-    return f"{(every - left) * 100 // every} % of {every} members ended" + (
-        f", {lost} of them not well" if lost else ""
-    )

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
 from hpcbatch.cli.columns import aligned
 from hpcbatch.cli.common import Session, complain
 from hpcbatch.errors import HpcBatchError, UsageError
+from hpcbatch.typed import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hpcbatch.new.catalog import Catalog
     from hpcbatch.new.definition import Definition
-    from hpcbatch.new.parameters import Parameter
+    from hpcbatch.new.parameters import Parameter, Value
 
 _LIST = "list"
 
@@ -131,18 +131,35 @@ def _writer(definition: Definition, catalog: Catalog) -> Callable[..., None]:
             found = f"is missing: expected {known}" if dialect is None else f"must be {known}, not {dialect!r}"
             raise UsageError(f"template {definition.name}: --dialect {found}")
         named = {parameter.name: given[parameter.variable] for parameter in definition.parameters}
-        values = read_values(definition.name, definition.parameters, named)
-        script = render(definition.name, values, dialect, catalog.read)
-        _check_accepted(session, definition.name, script, dialect)
-        if output is None:
-            click.echo(script, nl=False)
-        else:
-            _write(Path(session.absolute(output)), script, overwrite=force)
-        if definition.name == "wrf":
-            from hpcbatch.cli.wrf.new import NAMED, is_sound
+        values: Mapping[str, Value] = read_values(definition.name, definition.parameters, named)
 
-            if values.keys() >= set(NAMED) and not is_sound(session, values):
-                raise SystemExit(1)
+        def script(values: Mapping[str, Value]) -> str:
+            text = render(definition.name, values, dialect, catalog.read)
+            _check_accepted(session, definition.name, text, dialect)
+            return text
+
+        if definition.name == "wrf":
+            from hpcbatch.cli.wrf.new import prepared
+
+            values = prepared(session, values)
+        if values.get("chain"):
+            from hpcbatch.cli.wrf.new import chain
+
+            if output is None:
+                raise UsageError(f"template {definition.name}: --chain: expected -o FILE, for what submits the jobs")
+            made = chain(Path(session.absolute(output)), values, dialect, script, catalog.read)
+            _write_all(made, overwrite=force)
+        elif output is None:
+            click.echo(script(values), nl=False)
+        else:
+            _write_all({Path(session.absolute(output)): script(values)}, overwrite=force)
+        if definition.name == "wrf":
+            from hpcbatch.cli.wrf.new import NAMED, is_sound, set_up
+
+            if values.keys() >= set(NAMED):
+                set_up(session, values)
+                if not is_sound(session, values):
+                    raise SystemExit(1)
 
     return write
 
@@ -157,6 +174,15 @@ def _check_accepted(session: Session, template: str, script: str, dialect: str) 
         command = door(dialect).submit_command
         what = " ".join(str(error).removeprefix(f"{command}: ").split())
         raise HpcBatchError(f"template {template}: {command} would refuse the script: {what}") from None
+
+
+def _write_all(scripts: Mapping[Path, str], *, overwrite: bool) -> None:
+    """All or none, where one is there already."""
+    for path in scripts if not overwrite else ():
+        if path.exists():
+            raise HpcBatchError(f"{path} is there already: --force overwrites it")
+    for path, script in scripts.items():
+        _write(path, script, overwrite=overwrite)
 
 
 def _write(path: Path, script: str, *, overwrite: bool) -> None:

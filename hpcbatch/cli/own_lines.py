@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from inspect import cleandoc
-from typing import NamedTuple
 
 import click
 
 from hpcbatch.cli.groups import Grouped, group_of
 from hpcbatch.dialects.registry import DIALECTS
 from hpcbatch.model.command_line import CommandLine, Flag, Word
+from hpcbatch.typed import NamedTuple
 
 
 class Known(NamedTuple):

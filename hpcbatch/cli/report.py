@@ -9,12 +9,12 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from hpcbatch.cli.columns import aligned
 from hpcbatch.cli.common import Session
+from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hpcbatch.model.report import Use, Window

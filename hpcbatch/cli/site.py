@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,6 +10,7 @@ from hpcbatch.cli.common import complain
 from hpcbatch.cli.site_import import import_site
 from hpcbatch.cli.site_survey import survey
 from hpcbatch.errors import HpcBatchError
+from hpcbatch.typed import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hpcbatch.model.site import SiteConfig

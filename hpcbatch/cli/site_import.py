@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from hpcbatch.cli.common import complain
 from hpcbatch.errors import HpcBatchError
+from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hpcbatch.site.importing.found import Found, Place

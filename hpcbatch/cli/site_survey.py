@@ -9,7 +9,6 @@ import sys
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -18,6 +17,7 @@ from hpcbatch.cli.common import Session
 from hpcbatch.dataclass import replace
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.text import printable, printable_tree
+from hpcbatch.typed import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from hpcbatch.model.outcome import Outcome

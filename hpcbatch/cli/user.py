@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -14,6 +13,7 @@ from hpcbatch.cli.columns import aligned
 from hpcbatch.cli.common import Session
 from hpcbatch.cli.values import memory
 from hpcbatch.errors import HpcBatchError
+from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hpcbatch.admin.user_objects import Account, Claim

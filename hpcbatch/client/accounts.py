@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from hpcbatch.api.names import ACCOUNTS_CONFIGMAP, ACCOUNTS_KEY, SYSTEM_NAMESPACE
 from hpcbatch.api.port import Api
 from hpcbatch.api.resources import ACCESS_REVIEWS, CONFIGMAPS
 from hpcbatch.errors import ConflictError, ForbiddenError, NotFoundError
+from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hpcbatch.model.accounts import Accounts

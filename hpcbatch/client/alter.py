@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
 
 from hpcbatch.api.client import TableApi
 from hpcbatch.api.port import Api, Object
@@ -13,6 +12,7 @@ from hpcbatch.errors import JobFinishedError, RefusedError, UnknownJobError
 from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.state import WAITING
+from hpcbatch.typed import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hpcbatch.model.record import JobRecord

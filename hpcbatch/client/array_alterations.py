@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
 
 from hpcbatch.api.client import TableApi
 from hpcbatch.client import listing
@@ -20,6 +19,7 @@ from hpcbatch.errors import (
 )
 from hpcbatch.model.indices import Indices
 from hpcbatch.model.state import WAITING, JobState
+from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hpcbatch.model.record import JobRecord

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping
-from typing import TYPE_CHECKING, Any
 
 from hpcbatch.api.client import TableApi
 from hpcbatch.api.names import ARRAY_ID_LABEL
@@ -23,6 +22,7 @@ from hpcbatch.model.members import by_array, unended
 from hpcbatch.model.row import JobRow
 from hpcbatch.record.rows import row_from_cells, row_of
 from hpcbatch.record.state import state_of
+from hpcbatch.typed import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hpcbatch.model.record import JobRecord

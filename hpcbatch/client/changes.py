@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
 
 from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import BATCHJOBS
@@ -22,6 +21,7 @@ from hpcbatch.errors import (
 )
 from hpcbatch.model.row import JobRow
 from hpcbatch.record.state import state_of
+from hpcbatch.typed import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hpcbatch.model.indices import Indices

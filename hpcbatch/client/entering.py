@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, Literal
 
 from hpcbatch.api.streams import STATUS, STDERR, STDOUT, BrokenStreamError, PodStream, Target, exit_code
 from hpcbatch.client.request_ids import random_id
 from hpcbatch.errors import ApiError, ForbiddenError, HpcBatchError, UnauthorizedError, UnreachableError
+from hpcbatch.typed import TYPE_CHECKING, Final, Literal
 from hpcbatch.volcano.job_names import script_host
 
 if TYPE_CHECKING:

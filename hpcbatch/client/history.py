@@ -6,7 +6,6 @@ Shows what the caller may see: all namespaces, or if that is forbidden, only his
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from hpcbatch.api.history import (
@@ -22,6 +21,7 @@ from hpcbatch.api.history import (
 from hpcbatch.errors import ForbiddenError, HpcBatchError, NotFoundError
 from hpcbatch.model.text import printable_tree
 from hpcbatch.record.rows import row_from_cells
+from hpcbatch.typed import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from hpcbatch.api.client import Table, TableApi

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from hpcbatch.api.port import Api, Object
 from hpcbatch.client.changes import change_spec, check_unfinished
 from hpcbatch.client.rights import check_may_change_all
 from hpcbatch.model.indices import Indices
 from hpcbatch.model.row import JobRow
+from hpcbatch.typed import Any
 
 _THESE = "sets and takes off these holds"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Final
 
 from hpcbatch.api.port import Object
 from hpcbatch.api.streams import PodStream, Target
@@ -12,6 +11,7 @@ from hpcbatch.client.watch import wait_until
 from hpcbatch.errors import ApiError, ForbiddenError, HpcBatchError, UnauthorizedError, UnreachableError
 from hpcbatch.model.state import JobState
 from hpcbatch.record.state import state_of
+from hpcbatch.typed import TYPE_CHECKING, Final
 from hpcbatch.volcano.job_names import script_host
 
 if TYPE_CHECKING:

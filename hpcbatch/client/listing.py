@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import base64
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from weakref import WeakKeyDictionary
 
 from hpcbatch.api.client import TableApi
-from hpcbatch.api.names import ARRAY_ID_LABEL, ENVIRONMENT_KEY
+from hpcbatch.api.names import ARRAY_ID_LABEL, ENVIRONMENT_KEY, SECRET_TYPE
 from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import BATCHJOBS, SECRETS, Resource
-from hpcbatch.errors import ForbiddenError, HpcBatchError, NotFoundError, UnknownJobError, UnreachableError
+from hpcbatch.errors import ForbiddenError, GoneError, HpcBatchError, NotFoundError, UnknownJobError, UnreachableError
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.state import JobState
 from hpcbatch.record.rows import row_from_cells
 from hpcbatch.record.state import state_of
+from hpcbatch.typed import TYPE_CHECKING, Protocol, TypeVar
 from hpcbatch.units import parse_rfc3339
 
 if TYPE_CHECKING:  # listings avoid the classes of a whole job, which take 8 ms to make
@@ -27,13 +27,15 @@ if TYPE_CHECKING:  # listings avoid the classes of a whole job, which take 8 ms 
 
 _FEW = 4
 _NAMED_AT_ONCE = 200
+_FEW_SECRETS, _SECRETS_AT_ONCE = 50, 500
 UNFINISHED = ",".join(f"status.state!={state.value}" for state in JobState if state.is_final)
 """Field selector of the jobs that have not ended."""
-_BEGUN = ",".join(
+BEGUN = ",".join(
     f"status.state!={state.value}"
     for state in JobState
     if state not in {JobState.RUNNING, JobState.SUSPENDED, JobState.EXITING}
 )
+"""Field selector of the jobs that have begun and not ended."""
 _T = TypeVar("_T")
 _FORBIDDEN: WeakKeyDictionary[Api, set[tuple[str, str | None]]] = WeakKeyDictionary()
 """What an API forbade in this process, (plural, namespace): not requested again, which would cost a request a job."""
@@ -146,7 +148,7 @@ def list_objects(api: Api, namespace: str, *, finished: bool = True) -> list[Obj
 
 def running_objects(api: Api, namespace: str) -> list[Object]:
     """The BatchJobs, whole, of the jobs that have begun and not ended."""
-    return _admitted(api, namespace, _BEGUN)
+    return _admitted(api, namespace, BEGUN)
 
 
 def _objects_of(api: Api, namespace: str, numbers: Collection[int]) -> list[Object]:
@@ -252,13 +254,80 @@ def environment_of(api: Api, obj: Object) -> dict[str, str] | None:
     if _is_forbidden(api, SECRETS, namespace):
         return None
     try:
-        secret = api.get(SECRETS, obj["spec"].get("submissionSecret", ""), namespace)
+        secret = api.get(SECRETS, _secret_of(obj), namespace)
     except ForbiddenError:
         _forbid(api, SECRETS, namespace)
         return None
     except NotFoundError:
         return None
-    text = os.fsdecode(base64.b64decode(secret.get("data", {}).get(ENVIRONMENT_KEY, "")))
+    return _environment(_encoded(secret))
+
+
+def environments_of(api: TableApi, objects: Iterable[Object]) -> Mapping[str, dict[str, str] | None]:
+    """As `environment_of` of each, by name; those that are forbidden, or of ended jobs, are left out."""
+    named: dict[str, dict[str, str]] = {}
+    for obj in objects:
+        if not state_of(obj).is_final:
+            meta = obj["metadata"]
+            named.setdefault(meta["namespace"], {})[meta["name"]] = _secret_of(obj)
+    found: dict[str, dict[str, str] | None] = {}
+    known: dict[str, dict[str, str]] = {}  # most jobs of a user have the same variables
+    for namespace, secret_of in named.items():
+        for name, text in zip(secret_of, _texts(api, namespace, list(secret_of.values())), strict=False):
+            if text is not None and text not in known:
+                known[text] = _environment(text)
+            found[name] = None if text is None else known[text]
+    return found
+
+
+def _texts(api: TableApi, namespace: str, secrets: Sequence[str]) -> Iterator[str | None]:
+    """What these Secrets hold of the environment, as they are encoded; None for one that is gone. None at all where
+    Secrets are forbidden. Users may read them, but not list them; who may list them is spared many requests.
+    """
+    if _is_forbidden(api, SECRETS, namespace):
+        return
+    listed = _listed_texts(api, namespace) if len(secrets) > _FEW_SECRETS else {}
+    missing = [secret for secret in secrets if secret not in listed]
+    try:
+        one_by_one = api.get_many(SECRETS, missing, namespace) if missing else iter(())
+        for secret in secrets:
+            if secret in listed:
+                yield listed[secret]
+            else:
+                found = next(one_by_one)
+                yield None if found is None else _encoded(found)
+    except ForbiddenError:
+        _forbid(api, SECRETS, namespace)
+
+
+def _listed_texts(api: TableApi, namespace: str) -> dict[str, str]:
+    """By the names of all Secrets that can be listed. They hold scripts, too: so only a part of them at a time."""
+    query = {"fieldSelector": f"type={SECRET_TYPE}", "limit": str(_SECRETS_AT_ONCE)}
+    found: dict[str, str] = {}
+    shared: dict[str, str] = {}
+    try:
+        while True:
+            page = api.list_with(SECRETS, namespace, query=query)
+            for secret in page.get("items") or ():
+                text = _encoded(secret)
+                found[secret["metadata"]["name"]] = shared.setdefault(text, text)
+            query["continue"] = page.get("metadata", {}).get("continue") or ""
+            if not query["continue"]:
+                return found
+    except (ForbiddenError, GoneError):  # the state that the list began with is gone
+        return found
+
+
+def _secret_of(obj: Object) -> str:
+    return str(obj["spec"].get("submissionSecret", ""))
+
+
+def _encoded(secret: Object) -> str:
+    return str(secret.get("data", {}).get(ENVIRONMENT_KEY, ""))
+
+
+def _environment(encoded: str) -> dict[str, str]:
+    text = os.fsdecode(base64.b64decode(encoded))
     return dict(entry.partition("=")[::2] for entry in text.split("\0") if entry)
 
 

@@ -6,7 +6,6 @@ import os
 import time
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from typing import NamedTuple
 
 from hpcbatch.api import kubeconfig
 from hpcbatch.api.client import HttpApi
@@ -15,6 +14,7 @@ from hpcbatch.api.kubeconfig import Connection
 from hpcbatch.api.port import Object
 from hpcbatch.api.resources import ACCESS_REVIEWS, BATCHJOBS, NAMESPACES, SECRETS, SELF_REVIEWS, Resource
 from hpcbatch.errors import ForbiddenError, HpcBatchError, NotFoundError, UnauthorizedError
+from hpcbatch.typed import NamedTuple
 
 _RENEW_BEFORE_H = 72
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 from hpcbatch.api.client import TableApi
 from hpcbatch.api.port import Object
@@ -22,6 +21,7 @@ from hpcbatch.policy.requests import EXCHANGE
 from hpcbatch.record.batchjob import shown_record
 from hpcbatch.record.rows import row_of
 from hpcbatch.record.state import state_of
+from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hpcbatch.model.record import JobRecord

@@ -7,7 +7,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Collection, Mapping
-from typing import Any
 
 from hpcbatch.api.names import PARTITIONS_CONFIGMAP, SYSTEM_NAMESPACE
 from hpcbatch.api.port import Api
@@ -16,6 +15,7 @@ from hpcbatch.client.queues import list_features, list_queues
 from hpcbatch.errors import ConflictError, HpcBatchError, UnknownQueueError
 from hpcbatch.model.queue_fields import DEFAULT, VOLCANO_QUEUE, read_change
 from hpcbatch.model.row import QueueRow
+from hpcbatch.typed import Any
 
 _PUBLISHED_S, _LOOK_S = 15.0, 0.1
 _TRIES = 5

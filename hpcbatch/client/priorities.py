@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
-from typing import NamedTuple
 
 from hpcbatch.api.client import TableApi
 from hpcbatch.client.listing import list_rows
@@ -18,6 +17,7 @@ from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.account_limits import Standing
 from hpcbatch.policy.fairshare import HALF_LIVES, raw_usage, run_of, shares_of
 from hpcbatch.policy.priority import Cluster, factors_of
+from hpcbatch.typed import NamedTuple
 
 _WAITING = frozenset({JobState.QUEUED, JobState.WAITING, JobState.HELD})
 _HELD = frozenset({Reason.HELD_BY_USER, Reason.HELD_BY_ADMIN})

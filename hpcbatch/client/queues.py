@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from hpcbatch.api.names import QUEUES_CONFIGMAP, QUEUES_KEY, SYSTEM_NAMESPACE
 from hpcbatch.api.port import Api
@@ -11,6 +10,7 @@ from hpcbatch.api.resources import CONFIGMAPS, QUEUES
 from hpcbatch.errors import ForbiddenError, HpcBatchError, NotFoundError, UnknownQueueError
 from hpcbatch.model.queue_switches import switches_of
 from hpcbatch.model.row import QueueRow
+from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hpcbatch.model.mail import MailConfig

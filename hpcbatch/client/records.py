@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 from collections.abc import Collection, Iterator
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from hpcbatch.api.client import TableApi
 from hpcbatch.api.names import SCRIPT_KEY
@@ -15,6 +14,7 @@ from hpcbatch.client import history
 from hpcbatch.client.listing import in_order, iter_ended, members_of, running_objects
 from hpcbatch.errors import ForbiddenError, NotFoundError
 from hpcbatch.record.batchjob import shown_record
+from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hpcbatch.model.record import JobRecord, JobStatus

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from hpcbatch.client import arrays
 from hpcbatch.client.changes import change_spec, rerun
 from hpcbatch.client.request_ids import random_id
@@ -12,6 +10,7 @@ from hpcbatch.model.indices import Indices
 from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.state import WAITING, JobState
+from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hpcbatch.api.client import TableApi

@@ -6,12 +6,12 @@ import hashlib
 import time
 from collections.abc import Iterable
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from hpcbatch.api.names import SYSTEM_NAMESPACE
 from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import RESERVATIONS
 from hpcbatch.errors import ConflictError, ForbiddenError, HpcBatchError, NotFoundError, UnreachableError
+from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hpcbatch.model.reservation import Denied, ReservationSpec, Reserved

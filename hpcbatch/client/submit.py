@@ -7,7 +7,6 @@ import json
 import os
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
 
 from hpcbatch.api.names import ENVIRONMENT_KEY, SCRIPT_KEY, SECRET_TYPE
 from hpcbatch.api.port import Api, Object
@@ -25,6 +24,7 @@ from hpcbatch.errors import (
     UnreachableError,
 )
 from hpcbatch.model.labels import MANAGED_BY
+from hpcbatch.typed import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from hpcbatch.model.foreseen import Foreseen

@@ -1,4 +1,4 @@
-"""What jobs have used, for reports."""
+"""What jobs have used, for reports, and what running ones use."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from datetime import datetime
 
 from hpcbatch.api.client import TableApi
 from hpcbatch.api.history import selector
-from hpcbatch.client import history, listing
+from hpcbatch.api.port import Api
+from hpcbatch.client import history, listing, watch
+from hpcbatch.model.record import JobRecord
 from hpcbatch.model.report import Job, job_from
+from hpcbatch.record.batchjob import shown_record
 
 
 def jobs_since(api: TableApi, namespace: str, since: datetime, users: Sequence[str]) -> Iterator[Job]:
@@ -21,3 +24,10 @@ def jobs_since(api: TableApi, namespace: str, since: datetime, users: Sequence[s
         job = job_from(row) if row.job_id not in seen and (not users or row.user in users) else None
         if job is not None:
             yield job
+
+
+def running_ones(api: Api, namespace: str) -> Iterator[JobRecord]:
+    """The jobs of one namespace that have begun and not ended, and each again when its record changes, for some
+    minutes. Raises HpcBatchError.
+    """
+    yield from map(shown_record, watch.listed_and_changed(api, namespace, listing.BEGUN))

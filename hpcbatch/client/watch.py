@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from functools import partial
-from typing import TYPE_CHECKING
 
 from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import BATCHJOBS
@@ -21,6 +20,7 @@ from hpcbatch.errors import (
 )
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.record.state import state_of
+from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hpcbatch.client.listing import Named
@@ -225,6 +225,15 @@ def _listed_and_changed(api: Api, where: str | None, rows: Mapping[str, JobRow])
     for name, obj in _changes(api, where, listed.resource_version, _FOLLOW_S, fields=UNFINISHED):
         if name in rows:
             yield _look_at(api, rows[name]) if obj is None else row_of(shown_record(obj))
+
+
+def listed_and_changed(api: Api, namespace: str, fields: str) -> Iterator[Object]:
+    """The BatchJobs of that selection, then each again when it changes, for some minutes."""
+    listed = api.list(BATCHJOBS, namespace, fields=fields)
+    yield from listed.items
+    with suppress(GoneError):
+        changes = _changes(api, namespace, listed.resource_version, _FOLLOW_S, fields=fields)
+        yield from (obj for _, obj in changes if obj is not None)
 
 
 def _look_at(api: Api, row: JobRow) -> JobRow | str:

@@ -30,7 +30,7 @@ from hpcbatch.controller.array_members import (
     member_name,
     view_of,
 )
-from hpcbatch.controller.records import remove, write_status
+from hpcbatch.controller.records import record_of, remove, write_status
 from hpcbatch.errors import AlreadyExistsError, ApiError, HpcBatchError, NotFoundError
 from hpcbatch.model.array import Array, ArrayStatus
 from hpcbatch.model.indices import Indices
@@ -38,13 +38,13 @@ from hpcbatch.model.record import JobRecord, JobStatus, Reply
 from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.decide_array import ArrayDecision, ArraySeen, Obstacle, decide_array
-from hpcbatch.record.batchjob import altered_spec, record_from, spec_from_json
+from hpcbatch.record.batchjob import altered_spec, spec_from_json
 from hpcbatch.record.fields import ALTERABLE, OF_SIZE
 from hpcbatch.record.state import state_of
 from hpcbatch.units import parse_rfc3339
 
 _LOG = logging.getLogger(__name__)
-_LEAST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 2.0
+_LEAST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 2.0
 _DENIED = frozenset({400, 403, 422})  # a webhook, a quota or a policy refuses it
 _DENIED_LOOK_S = 30.0
 
@@ -62,12 +62,12 @@ class Arrays:
         api: Api,
         batchjobs: Informer,
         *,
-        take_number: Callable[[], int],
+        take_numbers: Callable[[int], range],
         wake: Callable[[Key, float], None],
         wrote: Callable[[Object], None],
     ) -> None:
         self._api, self._batchjobs = api, batchjobs
-        self._take_number, self._wake, self._wrote = take_number, wake, wrote
+        self._take_numbers, self._wake, self._wrote = take_numbers, wake, wrote
         self._lock = threading.Lock()
         self._members: dict[Key, Members] = {}
 
@@ -214,11 +214,12 @@ class Arrays:
         with self._lock:
             members = self._members[key]
             left = {i: o for i, o in members.unstarted.items() if not is_admitted(o) and i not in members.admitted}
-        for index, member in sorted((left | {i: o for i, o in made.items() if o is not None}).items()):
-            if index in active:
-                self._wrote(self._admit(member, record))
-                with self._lock:
-                    members.admitted.add(index)
+        unnumbered = left | {i: o for i, o in made.items() if o is not None}
+        indices = [index for index in sorted(unnumbered) if index in active]
+        for index, number in zip(indices, self._take_numbers(len(indices)) if indices else (), strict=True):
+            self._wrote(self._admit(unnumbered[index], record, number))
+            with self._lock:
+                members.admitted.add(index)
 
     def _alter(self, obj: Object, record: JobRecord) -> None:
         """Apply the array's alterations to the waiting members that have a record; a member that was altered by itself
@@ -232,7 +233,7 @@ class Arrays:
         for member in waiting:
             if member["status"].get("handled", {}).get(_OF_ARRAY) == alteration:
                 continue
-            known, since = record_from(member), altered_since(member, record)
+            known, since = record_of(member), altered_since(member, record)
             names = ALTERABLE
             if _ALTERATION in known.status.handled:
                 names = last_altered(obj) & ALTERABLE
@@ -313,7 +314,7 @@ class Arrays:
         namespace, member = obj["metadata"]["namespace"], obj["spec"]["memberOf"]
         array = self._batchjobs.get(namespace, member["arrayName"])
         if array is not None and is_member(obj, array):
-            record = record_from(array)
+            record = record_of(array)
             places = record.status.array or ArrayStatus()
             if not record.status.state.is_final and (
                 member["index"] in places.pending or member["index"] in places.active
@@ -321,7 +322,7 @@ class Arrays:
                 return
         remove(self._api, BATCHJOBS, obj["metadata"]["name"], namespace, uid=obj["metadata"]["uid"])
 
-    def _admit(self, obj: Object, array: JobRecord) -> Object:
+    def _admit(self, obj: Object, array: JobRecord, number: int) -> Object:
         """The admitted record, with what its array was granted."""
         granted, altered = array.status, altered_since(obj, array)
         spec = spec_from_json(altered_spec(obj["spec"], altered))
@@ -343,7 +344,7 @@ class Arrays:
             handled={} if alteration is None else {_OF_ARRAY: alteration},
         )
         record = JobRecord(
-            job_id=self._take_number(),
+            job_id=number,
             namespace=array.namespace,
             object_name=obj["metadata"]["name"],
             spec=spec,

@@ -31,7 +31,7 @@ from hpcbatch.controller.own_writes import LAG_S, OwnWrites
 from hpcbatch.controller.past_usage import PastUsage
 from hpcbatch.controller.plan_gate import PlanGate
 from hpcbatch.controller.pod_requests import PodRequests
-from hpcbatch.controller.records import Admitted, remove, write_status
+from hpcbatch.controller.records import Admitted, record_of, remove, write_status
 from hpcbatch.controller.requests import Requests
 from hpcbatch.controller.reservation_desk import ReservationDesk
 from hpcbatch.controller.routes import Routes
@@ -39,6 +39,7 @@ from hpcbatch.controller.runs import Runs
 from hpcbatch.controller.set_aside import SetAside, unmarked
 from hpcbatch.controller.site_source import SiteSource
 from hpcbatch.controller.start_bar import StartBar
+from hpcbatch.controller.statuses import Statuses
 from hpcbatch.controller.sweep import Sweeper
 from hpcbatch.controller.volcano_jobs import VolcanoJobs
 from hpcbatch.errors import ConflictError, NotFoundError
@@ -53,7 +54,7 @@ from hpcbatch.policy.deadlines import unshortened, with_walltime_of
 from hpcbatch.policy.decide import decide
 from hpcbatch.policy.observed import Decision, Observed
 from hpcbatch.policy.pod_creation import FAILED_CREATE, Refusals
-from hpcbatch.record.batchjob import record_from
+from hpcbatch.policy.settled import is_settled
 from hpcbatch.volcano import job_names
 
 _LOG = logging.getLogger(__name__)
@@ -85,7 +86,7 @@ class Controller:
         jobs show no usage.
         """
         self._api = api
-        self._queue: WorkQueue[Key] = WorkQueue()
+        self._queue: WorkQueue[Key] = WorkQueue(supersedes=True)
         self._by_number: dict[str, Key] = {}
         self._own_writes = OwnWrites()
         self._batchjobs = Informer(api, BATCHJOBS, on_event=self._on_batchjob)
@@ -125,7 +126,7 @@ class Controller:
         self._arrays = Arrays(
             api,
             self._batchjobs,
-            take_number=self._intake.numbers.take,
+            take_numbers=self._intake.numbers.take_many,
             wake=self._queue.add_after,
             wrote=self._own_writes.add,
         )
@@ -175,6 +176,7 @@ class Controller:
             withdrawn=self._plan.withdrawn,
             preempted=self._plan.preempted,
         )
+        self._statuses = Statuses(api, self._own_writes, wake=self._queue.add, mail=self.mailer.look)
         self._licenses = LicenseGate(self._batchjobs, self._volcano_jobs, wake=self._queue.add)
         self._runs = Runs(
             api,
@@ -234,13 +236,9 @@ class Controller:
 
     def stop(self) -> None:
         self._stopping.set()
-        if self._archive is not None:
-            self._archive.stop()
-        if self._usage is not None:
-            self._usage.stop()
-        self._queue.stop()
-        self._plan.stop()
-        self._desk.stop()
+        for part in (self._archive, self._usage, self._queue, self._plan, self._desk):
+            if part is not None:
+                part.stop()
         for informer in self._informers:
             informer.stop()
         self._sites.stop()
@@ -262,9 +260,8 @@ class Controller:
     @property
     def problem(self) -> str:
         """Why it cannot work until it is restarted; "" if it can."""
-        if (longest_s := self._queue.longest_s()) > _HUNG_S:
-            return f"a job has been worked on for {longest_s:.0f} s"
-        return self.failure
+        longest_s = self._queue.longest_s()
+        return f"a job has been worked on for {longest_s:.0f} s" if longest_s > _HUNG_S else self.failure
 
     @property
     def failure(self) -> str:
@@ -299,7 +296,7 @@ class Controller:
         try:
             self._note(event)
         finally:  # a client waits for a reply even if the record is broken
-            if event.type != "DELETED":
+            if event.type != "DELETED" and not self._own_writes.is_settled(event.object):
                 self._queue.add(object_key(event.object))
 
     def _note(self, event: WatchEvent) -> None:
@@ -328,20 +325,21 @@ class Controller:
     def _from_history(self, number: int) -> Object | None:
         return None if self._archive is None else self._archive.ended(number)
 
-    def _on_part(self, event: WatchEvent) -> None:
+    def _on_part(self, event: WatchEvent, after_s: float = 0.0) -> None:
         if event.type == "DELETED":
             self._licenses.wake_waiting()
-        self._look_at(event.object)
+        self._look_at(event.object, after_s)
 
-    def _look_at(self, part: Object) -> None:
+    def _look_at(self, part: Object, after_s: float = 0.0) -> None:
         """At the job of a Volcano Job or a pod."""
         key = self._by_number.get((part["metadata"].get("labels") or {}).get(JOB_ID_LABEL, ""))
         if key is not None and key[0] == part["metadata"]["namespace"]:
-            self._queue.add(key)
+            self._queue.add_after(key, after_s)
 
     def _on_volcano_job(self, event: WatchEvent) -> None:
-        self._plan.on_volcano_job(event)
-        self._on_part(event)
+        if self._volcano_jobs.is_news(event):
+            self._plan.on_volcano_job(event)
+            self._on_part(event)
 
     def _on_node(self, event: WatchEvent) -> None:
         self._plan.on_node(event)
@@ -353,7 +351,10 @@ class Controller:
         number = (event.object["metadata"].get("labels") or {}).get(JOB_ID_LABEL, "")
         if (key := self._by_number.get(number)) is not None:
             self._job_pods.on_event(key, int(number), event)
-        self._on_part(event)
+        if self._job_pods.is_news(event):
+            # most pods that are made get their nodes at once, and then there is another event
+            is_unbound = event.type == "ADDED" and not event.object["spec"].get("nodeName")
+            self._on_part(event, LAG_S if is_unbound else 0.0)
 
     def _on_refused_pods(self, event: WatchEvent) -> None:
         about = event.object["involvedObject"]
@@ -411,7 +412,9 @@ class Controller:
         if obj is None or "deletionTimestamp" in obj["metadata"]:
             return None
         if self._own_writes.is_outdated(obj):
-            return LAG_S
+            obj = self._batchjobs.get(*key)  # its event may have come meanwhile, which led to no look
+            if obj is None or self._own_writes.is_outdated(obj):
+                return LAG_S
         if "refusal" in obj.get("status", {}):
             return self._intake.forget_refused(obj)
         if "jobId" not in obj.get("status", {}):
@@ -422,7 +425,7 @@ class Controller:
             if obj is None:
                 return REFUSED_KEPT_S
             self._own_writes.add(obj)
-        admitted = Admitted(obj, unmarked(record_from(obj)))
+        admitted = Admitted(obj, unmarked(record_of(obj)))
         self.mailer.look(obj, admitted.record)
         if admitted.record.status.state.is_final:
             return self._ended.reconcile(admitted)
@@ -443,7 +446,7 @@ class Controller:
             self._own_writes.add(written)
             if gate.status.state.is_final:
                 return None
-            job = Admitted(written, record_from(written))
+            job = Admitted(written, record_of(written))
         look_again_s = self._arrays.reconcile(job.obj, job.record, gate.obstacle, gate.ready)
         return min((s for s in (look_again_s, gate.look_again_s) if s is not None), default=None)
 
@@ -482,15 +485,17 @@ class Controller:
             self._licenses.give_back(record.job_id)
             self._plan.give_back(record)
         status = self._pod_requests.pass_on(job, seen, replace(record, status=decision.status))
-        status = self._ranked(record, self._plan.shown(record, status))
-        decision = replace(decision, status=status)
+        is_alone = status == decision.status
+        decision = replace(decision, status=self._ranked(record, self._plan.shown(record, status)))
         is_waiting = decision.delete and seen.volcano_job is not None and not seen.volcano_job.is_final
         if is_waiting and not self._start_bar.withdraw(record):
             return LAG_S
         if decision.delete:
             volcano_job = ""  # written first: after a kill the next look decides the same again
         if decision.status != record.status or volcano_job != job.volcano_job:
-            self._own_writes.add(write_status(self._api, job.obj, replace(record, status=decision.status), volcano_job))
+            now, is_last = replace(record, status=decision.status), is_alone and is_settled(decision)
+            if (not_yet_s := self._statuses.write(job, now, volcano_job, is_settled=is_last)) is not None:
+                return not_yet_s
         if decision.delete and seen.volcano_job is not None:
             self._volcano_jobs.remove(record, seen.volcano_job.uid)
             self._job_pods.forget_ended(job.key)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socketserver import TCPServer
-from typing import NamedTuple
+
+from prometheus_client import CollectorRegistry, Metric, ProcessCollector, generate_latest
+from prometheus_client.registry import Collector
 
 from hpcbatch.errors import HpcBatchError
 
@@ -15,23 +17,17 @@ Check = Callable[[], str]
 """Returns what is wrong, in one line; "" if nothing is."""
 
 
-class Metric(NamedTuple):
-    """One family of Prometheus' text format. `kind` is gauge or counter; each sample has its labels and value."""
-
-    name: str
-    kind: str
-    help: str
-    samples: Iterable[tuple[Mapping[str, str], float]]
-
-
 class HealthServer:
     """Serves `port` of all addresses; 0 takes any free one. Raises HpcBatchError if the port is taken."""
 
     def __init__(self, port: int, *, live: Check, ready: Check, metrics: Callable[[], Iterable[Metric]]) -> None:
+        registry = CollectorRegistry()
+        registry.register(_Collected(metrics))
+        ProcessCollector(registry=registry)
         pages: dict[str, Callable[[], tuple[int, str]]] = {
             "/livez": _page(live),
             "/readyz": _page(ready),
-            "/metrics": lambda: (200, format_metrics(metrics())),
+            "/metrics": lambda: (200, generate_latest(registry).decode()),
         }
 
         class Handler(BaseHTTPRequestHandler):
@@ -83,19 +79,12 @@ class _DualStackServer(ThreadingHTTPServer):
         """Not logged: a probe may hang up early."""
 
 
-def format_metrics(metrics: Iterable[Metric]) -> str:
-    """Prometheus' text exposition format, version 0.0.4."""
-    lines = []
-    for name, kind, text, samples in metrics:
-        lines += [f"# HELP {name} {text}", f"# TYPE {name} {kind}"]
-        for labels, value in samples:
-            inner = ",".join(f'{key}="{_escape(value_)}"' for key, value_ in labels.items())
-            lines.append(f"{name}{{{inner}}} {value}" if inner else f"{name} {value}")
-    return "\n".join([*lines, ""])
+class _Collected(Collector):
+    def __init__(self, metrics: Callable[[], Iterable[Metric]]) -> None:
+        self._metrics = metrics
 
-
-def _escape(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
+    def collect(self) -> Iterable[Metric]:
+        return self._metrics()
 
 
 def _page(check: Check) -> Callable[[], tuple[int, str]]:

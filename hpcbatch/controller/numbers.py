@@ -29,14 +29,19 @@ class JobNumbers:
 
     def take(self) -> int:
         """The next number. Raises ApiError if it cannot be written."""
+        return self.take_many(1)[0]
+
+    def take_many(self, count: int) -> range:
+        """The next numbers, by one write."""
         with self._lock:
             for _ in range(_TRIES):
                 counter, self._counter = self._counter, None  # kept only if the write succeeds
                 try:
-                    self._counter = self._next(counter or self._read())
+                    self._counter = self._next(counter or self._read(), count)
                 except (ConflictError, AlreadyExistsError, NotFoundError):
                     continue
-                return int(self._counter["data"]["last"])
+                last = int(self._counter["data"]["last"])
+                return range(last - count + 1, last + 1)
         raise ApiError(409, "Conflict", f"ConfigMap {SYSTEM_NAMESPACE}/{_NAME} keeps changing: no job number to be had")
 
     def _read(self) -> Object:
@@ -48,6 +53,6 @@ class JobNumbers:
             first = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": _NAME}, "data": {"last": last}}
             return self._api.create(CONFIGMAPS, first, SYSTEM_NAMESPACE)
 
-    def _next(self, counter: Object) -> Object:
-        number = int(counter["data"]["last"]) + 1
+    def _next(self, counter: Object, count: int) -> Object:
+        number = int(counter["data"]["last"]) + count
         return self._api.replace(CONFIGMAPS, counter | {"data": {"last": str(number)}}, SYSTEM_NAMESPACE)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
@@ -19,6 +19,7 @@ from hpcbatch.api.informer import Informer
 from hpcbatch.api.port import Object, WatchEvent
 from hpcbatch.controller.node_rooms import NodeRooms
 from hpcbatch.controller.past_usage import PastUsage
+from hpcbatch.controller.plan_news import PlanNews
 from hpcbatch.controller.plan_order import PlanOrder
 from hpcbatch.controller.plan_world import STALLED_S, PlanWorld
 from hpcbatch.controller.site_source import SiteSource
@@ -31,7 +32,7 @@ from hpcbatch.model.state import WAITING, JobState, Reason
 from hpcbatch.policy.deadlines import with_walltime_of
 from hpcbatch.policy.observed import Waiting
 from hpcbatch.policy.plan.outcome import Expected, Held, Plan, Preemption, Release, Why
-from hpcbatch.policy.plan.snapshot import Node, RunningJob
+from hpcbatch.policy.plan.snapshot import Node, Place, RunningJob
 from hpcbatch.policy.planned import (
     Forecast,
     as_released,
@@ -44,6 +45,7 @@ from hpcbatch.policy.planned import (
     why_held,
 )
 from hpcbatch.record.rows import row_of
+from hpcbatch.volcano import job_names
 from hpcbatch.volcano.pinned import HOST, noted, pinned
 
 _LOG = logging.getLogger(__name__)
@@ -102,7 +104,7 @@ class PlanGate:
             PlanOrder(usage),
         )
         self._usage, self._ranked = usage, float("-inf")
-        self._rank_cost_s = 0.0
+        self._rank_cost_s, self._news = 0.0, PlanNews()
         self._plan = Plan(now_s=0.0)
         self._releases: dict[str, Release] = {}
         self._preemptions: dict[str, Preemption] = {}
@@ -128,7 +130,8 @@ class PlanGate:
     def on_batchjob(self, event: WatchEvent) -> None:
         with self._lock:
             self._world.on_batchjob(event)
-        self._changed.set()
+        if self._news.is_new(event):
+            self._changed.set()
 
     def on_volcano_job(self, event: WatchEvent) -> None:
         with self._lock:
@@ -279,15 +282,20 @@ class PlanGate:
             if released is None or not places:
                 return volcano_job
             if released.is_pinned:
-                volcano_job = pinned(volcano_job, self._hosts({place.node for place in places}))
+                launcher = self._sites.in_force.config.launcher
+                parts = job_names.parts_of_tasks(record.job_id, record.status.layout, launcher)
+                volcano_job = pinned(volcano_job, self._hosts(parts, places))
         return noted(volcano_job, PLANNED_ANNOTATION, places_text(places))
 
-    def _hosts(self, names: set[str]) -> list[str]:
-        found = {name: self._nodes.get(None, name) for name in sorted(names)}
-        labels: Mapping[str, Mapping[str, str]] = {
-            name: {} if node is None else node["metadata"].get("labels") or {} for name, node in found.items()
+    def _hosts(self, parts: Mapping[str, frozenset[int]], places: Iterable[Place]) -> dict[str, list[str]]:
+        """The values of label HOST of the nodes of each task, by the parts of the shape that its pods are."""
+        labels = {}
+        for name in {place.node for place in places}:
+            node = self._nodes.get(None, name)
+            labels[name] = ((node or {}).get("metadata", {}).get("labels") or {}).get(HOST, name)
+        return {
+            task: sorted({labels[place.node] for place in places if place.part in its}) for task, its in parts.items()
         }
-        return [labels[name].get(HOST, name) for name in found]
 
     # Jobs that end for others
 

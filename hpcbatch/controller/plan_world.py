@@ -16,6 +16,7 @@ from hpcbatch.controller.bound_pods import BoundPods
 from hpcbatch.controller.claims import Claims
 from hpcbatch.controller.plan_order import PlanOrder, Reordered, is_member_of
 from hpcbatch.controller.plan_reservations import PlanReservations, names_in
+from hpcbatch.controller.records import record_of
 from hpcbatch.controller.released import Released
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.accounts import Accounts, first_accounts
@@ -47,11 +48,11 @@ from hpcbatch.policy.planned import (
 from hpcbatch.policy.preemption import Preemptions
 from hpcbatch.policy.running_limits import running_limits
 from hpcbatch.policy.spent import is_counted
-from hpcbatch.record.batchjob import record_from
 from hpcbatch.record.rows import UNREADABLE
 from hpcbatch.site.reservations import without_reservations
 from hpcbatch.units import parse_rfc3339
 from hpcbatch.volcano import job_names
+from hpcbatch.volcano.pinned import is_pinned
 
 Key = tuple[str, str]
 
@@ -213,7 +214,7 @@ class PlanWorld:
         if not has_one and released is not None and released.is_fresh:
             return  # its Volcano Job is being made
         try:
-            record = record_from(obj)
+            record = record_of(obj)
         except UNREADABLE:
             self.forget(number)
             return
@@ -316,6 +317,7 @@ class PlanWorld:
             places = places_of((metadata.get("annotations") or {}).get(PLANNED_ANNOTATION, ""))
             released = Released(record, self._shape(record), places, made_s, is_fresh=False)
             released.was_bound = record.status.start_time is not None
+            released.is_pinned = volcano_job is not None and is_pinned(volcano_job)
             self._put(record, released, now_s)
             return
         released.is_fresh = False

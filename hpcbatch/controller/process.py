@@ -13,12 +13,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from prometheus_client import Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+
 from hpcbatch.api import kubeconfig
 from hpcbatch.api.client import HttpApi
 from hpcbatch.api.kubeconfig import Connection
 from hpcbatch.controller.controller import Controller
 from hpcbatch.controller.guarded import GuardedApi
-from hpcbatch.controller.health import Metric
 from hpcbatch.controller.leader import Candidate, Timing
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.site.file import CLUSTER_DEFAULTS
@@ -198,38 +200,37 @@ class Process:
     def metrics(self) -> Iterable[Metric]:
         candidate, controller, api = self._candidate, self._controller, self._api
         leads = controller is not None and (candidate is None or candidate.may_act)
-        yield Metric(
-            "hpcbatch_leader", "gauge", "1 while this controller acts, 0 while it stands by.", [({}, int(leads))]
+        yield GaugeMetricFamily(
+            "hpcbatch_leader", "1 while this controller acts, 0 while it stands by.", value=int(leads)
         )
         if controller is None or api is None:
             return
-        states = controller.count_by_state().items()
-        yield Metric("hpcbatch_jobs", "gauge", "BatchJobs by state.", [({"state": s}, n) for s, n in sorted(states)])
-        work = controller.work
-        yield Metric("hpcbatch_reconciles_total", "counter", "Looks at a job.", [({}, work.handled)])
-        yield Metric("hpcbatch_reconcile_retries_total", "counter", "Looks that failed.", [({}, work.retried)])
-        yield Metric("hpcbatch_queue_length", "gauge", "Jobs that wait for a look.", [({}, len(work))])
-        mailer = controller.mailer
-        yield Metric("hpcbatch_mails_sent_total", "counter", "Mails that were sent.", [({}, mailer.sent)])
-        yield Metric("hpcbatch_mails_failed_total", "counter", "Mails that were given up.", [({}, mailer.failed)])
-        yield Metric("hpcbatch_mails_waiting", "gauge", "Jobs whose mail has not got through.", [({}, mailer.waiting)])
+        jobs = GaugeMetricFamily("hpcbatch_jobs", "BatchJobs by state.", labels=["state"])
+        for state, count in sorted(controller.count_by_state().items()):
+            jobs.add_metric([state], count)
+        yield jobs
+        work, mailer = controller.work, controller.mailer
+        yield CounterMetricFamily("hpcbatch_reconciles", "Looks at a job.", value=work.handled)
+        yield CounterMetricFamily("hpcbatch_reconcile_retries", "Looks that failed.", value=work.retried)
+        yield GaugeMetricFamily("hpcbatch_queue_length", "Jobs that wait for a look.", value=len(work))
+        yield CounterMetricFamily("hpcbatch_mails_sent", "Mails that were sent.", value=mailer.sent)
+        yield CounterMetricFamily("hpcbatch_mails_failed", "Mails that were given up.", value=mailer.failed)
+        yield GaugeMetricFamily("hpcbatch_mails_waiting", "Jobs whose mail has not got through.", value=mailer.waiting)
         if (archive := controller.archive) is not None:
-            yield Metric(
-                "hpcbatch_history_moved_total", "counter", "Ended jobs moved to the history.", [({}, archive.moved)]
+            yield CounterMetricFamily("hpcbatch_history_moved", "Ended jobs moved to the history.", value=archive.moved)
+            yield GaugeMetricFamily(
+                "hpcbatch_history_waiting", "Ended jobs that have not moved yet.", value=archive.waiting
             )
-            yield Metric(
-                "hpcbatch_history_waiting", "gauge", "Ended jobs that have not moved yet.", [({}, archive.waiting)]
-            )
-            yield Metric(
+            yield GaugeMetricFamily(
                 "hpcbatch_history_up",
-                "gauge",
                 "0 while the history's database cannot be used.",
-                [({}, int(not archive.problem))],
+                value=int(not archive.problem),
             )
-        calls = sorted(api.calls.copy().items())
-        yield Metric(
-            "hpcbatch_api_requests_total",
-            "counter",
+        calls = CounterMetricFamily(
+            "hpcbatch_api_requests",
             "Calls on the API by HTTP status; 0 is no answer.",
-            [({"verb": v, "resource": r, "code": str(c)}, n) for (v, r, c), n in calls],
+            labels=["verb", "resource", "code"],
         )
+        for (verb, resource, code), count in sorted(api.calls.copy().items()):
+            calls.add_metric([verb, resource, str(code)], count)
+        yield calls

@@ -4,14 +4,38 @@ from __future__ import annotations
 
 import hashlib
 import json
+import threading
+from collections import OrderedDict
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import BATCHJOBS, Resource
 from hpcbatch.errors import ConflictError, NotFoundError
 from hpcbatch.model.record import JobRecord
-from hpcbatch.record.batchjob import full_status_to_json
+from hpcbatch.record.batchjob import full_status_to_json, record_from
+
+_REMEMBERED: Final = 128
+_read: OrderedDict[int, tuple[Object, JobRecord]] = OrderedDict()
+"""By identity, which the object that is kept here guards."""
+_lock = threading.Lock()
+
+
+def record_of(obj: Object) -> JobRecord:
+    """`record_from` of a BatchJob, which nobody changes any more: several parts read each of its states.
+    Raises HpcBatchError.
+    """
+    with _lock:
+        found = _read.get(id(obj))
+        if found is not None:
+            _read.move_to_end(id(obj))
+            return found[1]
+    record = record_from(obj)
+    with _lock:
+        _read[id(obj)] = obj, record
+        if len(_read) > _REMEMBERED:
+            _read.popitem(last=False)
+    return record
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from hpcbatch.controller.arrays import Arrays
 from hpcbatch.controller.intake import Intake
 from hpcbatch.controller.license_gate import LicenseGate
 from hpcbatch.controller.plan_gate import PlanGate
-from hpcbatch.controller.records import Admitted, digest_of, owner_reference, write_status
+from hpcbatch.controller.records import Admitted, digest_of, owner_reference, record_of, write_status
 from hpcbatch.controller.site_source import SiteSource
 from hpcbatch.controller.start_bar import StartBar
 from hpcbatch.controller.volcano_jobs import VolcanoJobs
@@ -26,7 +26,6 @@ from hpcbatch.policy.observed import Waiting
 from hpcbatch.policy.place import objects, place
 from hpcbatch.policy.routing import waits_in
 from hpcbatch.policy.stops import stopped_because
-from hpcbatch.record.batchjob import record_from
 from hpcbatch.site.file import Site
 from hpcbatch.site.identity import Identity
 from hpcbatch.volcano import translate
@@ -93,7 +92,7 @@ class Runs:
             return job
         written = write_status(self._api, job.obj, released, job.volcano_job)
         self._wrote(written)
-        return Admitted(written, record_from(written))
+        return Admitted(written, record_of(written))
 
     def _make(self, job: Admitted) -> Waiting | None:
         record, site = job.record, self._sites.in_force

@@ -15,7 +15,7 @@ from hpcbatch.errors import AlreadyExistsError, NotFoundError
 from hpcbatch.model.labels import JOB_ID_LABEL
 from hpcbatch.model.record import JobRecord
 from hpcbatch.policy.observed import VolcanoJobView
-from hpcbatch.policy.views import volcano_job_view
+from hpcbatch.policy.views import VolcanoJobNews, volcano_job_news, volcano_job_view
 from hpcbatch.units import parse_rfc3339
 from hpcbatch.volcano import job_names
 
@@ -31,6 +31,16 @@ class VolcanoJobs:
         self.informer = Informer(api, VOLCANO_JOBS, on_event=on_event, labels=JOB_ID_LABEL)
         self._made: dict[Key, tuple[Object, float]] = {}  # not in the cache yet, perhaps
         self._removed: dict[Key, str] = {}  # by BatchJob, uids of removed ones that the cache may still show
+        self._news: dict[Key, VolcanoJobNews] = {}
+
+    def is_news(self, event: WatchEvent) -> bool:
+        """Whether a job's next step may follow from the event. To be asked once for each."""
+        key, news = object_key(event.object), volcano_job_news(event.object)
+        if event.type == "DELETED":
+            self._news.pop(key, None)
+            return True
+        before, self._news[key] = self._news.get(key), news
+        return news != before
 
     def of(self, job: Admitted) -> Object | None:
         """From the cache; from the API where the cache may lag behind our own creation."""

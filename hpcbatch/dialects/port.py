@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from hpcbatch.dataclass import dataclass
 from hpcbatch.model.dependency import Left
@@ -14,6 +13,7 @@ from hpcbatch.model.placed import PlacedJob, RunSetup
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.spec import JobSpec, Submission
+from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hpcbatch.model.command_line import CommandLine

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum
-from typing import NamedTuple, TypeAlias
 
 from hpcbatch.dataclass import dataclass, field
 from hpcbatch.errors import HpcBatchError
+from hpcbatch.typed import NamedTuple, TypeAlias
 
 
 class Action(Enum):

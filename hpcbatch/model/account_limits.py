@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import Enum
 from types import MappingProxyType
-from typing import Final, NamedTuple
 
 from hpcbatch.dataclass import dataclass, field
 from hpcbatch.errors import HpcBatchError
+from hpcbatch.typed import Final, NamedTuple
 
 
 class Amount(Enum):

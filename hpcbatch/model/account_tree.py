@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final, NamedTuple
 
 from hpcbatch.dataclass import replace
 from hpcbatch.model.account_limits import Limits
 from hpcbatch.model.accounts import ROOT, Accounts, Association
+from hpcbatch.typed import Final, NamedTuple
 
 INHERITED: Final = frozenset(
     {

@@ -7,12 +7,12 @@ so is each account itself; limits and shares belong to associations.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Final
 
 from hpcbatch.dataclass import dataclass, field
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.account_limits import WORDS, Limits
 from hpcbatch.model.server_settings import ServerSettings
+from hpcbatch.typed import Final
 
 ROOT: Final = "root"
 NORMAL: Final = "normal"

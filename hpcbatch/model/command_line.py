@@ -6,7 +6,8 @@ Commands read their lines by tables of their own; those are where this is taken 
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import NamedTuple
+
+from hpcbatch.typed import NamedTuple
 
 
 class Word(StrEnum):

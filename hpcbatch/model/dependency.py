@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
-from typing import Final
 
 from hpcbatch.dataclass import dataclass, field
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.stored import ANY_TEXT, BOOLEAN, Kind, enum, integer, list_of, stored, string, struct
+from hpcbatch.typed import Final
 
 MAX_JOBS = 5000
 """Jobs that a job can depend on, counting each member of an array: looking for a removed one costs two requests."""

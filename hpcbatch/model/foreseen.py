@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from datetime import datetime
-from typing import NamedTuple
 
 from hpcbatch.errors import HpcBatchError
+from hpcbatch.typed import NamedTuple
 from hpcbatch.units import parse_rfc3339, rfc3339
 
 

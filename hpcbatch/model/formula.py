@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from typing import Final
 
 from hpcbatch.errors import HpcBatchError
+from hpcbatch.typed import Final
 
 _NUMBER = r"[0-9]+\.?[0-9]*(?:[eE][+-]?[0-9]+)?|\.[0-9]+"
 _TOKEN = re.compile(rf"\s*(?:{_NUMBER}|[A-Za-z_]\w*|\*\*|//|[-+*/%(),])", re.ASCII)

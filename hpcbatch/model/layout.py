@@ -6,13 +6,13 @@ import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
-from typing import NamedTuple
 
 from hpcbatch.dataclass import replace
 from hpcbatch.errors import HpcBatchError, RefusedError
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.spec import Arrangement, JobSpec
+from hpcbatch.typed import NamedTuple
 
 _MAX_PARTS = 100  # a job in more parts is left unchanged: each part is compared with each size of node
 

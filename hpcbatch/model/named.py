@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from hpcbatch.typed import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:  # most ids name no members, and a dataclass costs a command a millisecond
     from hpcbatch.model.indices import Indices

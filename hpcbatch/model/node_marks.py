@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from enum import StrEnum
-from typing import Any
 
 from hpcbatch.model.labels import NODE_MARKS
+from hpcbatch.typed import Any
 
 
 class Mark(StrEnum):

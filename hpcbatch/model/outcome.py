@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import NamedTuple
 
 from hpcbatch.errors import place
+from hpcbatch.typed import NamedTuple
 
 
 class Fate(StrEnum):

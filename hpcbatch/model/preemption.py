@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Final
 
 from hpcbatch.dataclass import dataclass
+from hpcbatch.typed import Final
 
 
 class PreemptBy(StrEnum):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hpcbatch.dataclass import replace
 from hpcbatch.errors import HpcBatchError
+from hpcbatch.typed import TYPE_CHECKING, Any, NamedTuple
 from hpcbatch.units import MAX_WALLTIME_S
 
 if TYPE_CHECKING:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
-from typing import Protocol, TypeVar
+
+from hpcbatch.typed import Protocol, TypeVar
 
 
 class Named(Protocol):

@@ -5,7 +5,8 @@ in annotations of the Volcano Queue, since several queues may share one: `disabl
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+
+from hpcbatch.typed import Any, NamedTuple
 
 DISABLED = "disabled.hpcbatch.io/"
 STOPPED = "stopped.hpcbatch.io/"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Any
 
 from hpcbatch.dataclass import dataclass, field
 from hpcbatch.model.array import ArrayStatus
@@ -35,6 +34,7 @@ from hpcbatch.model.stored import (
     string,
     struct,
 )
+from hpcbatch.typed import Any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

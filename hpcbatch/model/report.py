@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, tzinfo
-from typing import NamedTuple
 
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.state import JobState
+from hpcbatch.typed import NamedTuple
 
 _RUNS = frozenset({JobState.RUNNING.value, JobState.SUSPENDED.value, JobState.EXITING.value})
 _ENDED = frozenset(state.value for state in JobState if state.is_final)

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from functools import lru_cache
 
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.state import JobState, Reason
+from hpcbatch.typed import Any, Final, NamedTuple
 from hpcbatch.units import MAX_WALLTIME_S, check_time, parse_rfc3339
 
 
@@ -110,6 +111,7 @@ class Column(NamedTuple):
     description: str = ""
 
 
+@lru_cache(maxsize=4096)
 def parse_time(text: str | None) -> datetime | None:
     """A time of a job as Kubernetes writes it; None stays None. Raises HpcBatchError."""
     return None if text is None else check_time(parse_rfc3339(text))
@@ -125,6 +127,10 @@ def _text(cell: str | None) -> str:
 
 def _number(cell: int | None) -> int:
     return cell or 0
+
+
+AS_IT_IS: Final = (_same, _text, _number)
+"""Conversions that change nothing but None."""
 
 
 def _walltime_s(cell: int | None) -> int | None:

@@ -6,9 +6,9 @@ The runner in the pods reads these values from job.sh; it knows no dialect.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
 
 from hpcbatch.dataclass import dataclass, field
+from hpcbatch.typed import Literal
 
 StartValue = Literal["nodefile", "tmp", "shell", "pid", "started", "walltime_end", "restarts"]
 """Values of runner/script/start.sh. Empty are `walltime_end` without a walltime, and `restarts` at the first start."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+
+from hpcbatch.typed import Final
 
 HIGHEST: Final = 64
 KILL: Final = 9

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any
 
 from hpcbatch.dataclass import dataclass, field, replace
 from hpcbatch.model.array import MAX_MEMBERS
@@ -13,6 +12,7 @@ from hpcbatch.model.mail import MailConfig
 from hpcbatch.model.preemption import PreemptionConfig
 from hpcbatch.model.priority import PriorityConfig
 from hpcbatch.model.queue_names import queue_of
+from hpcbatch.typed import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hpcbatch.model.reservation import Reserved

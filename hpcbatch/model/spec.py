@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
-from typing import Final
 
 from hpcbatch.dataclass import dataclass, field, replace
 from hpcbatch.errors import HpcBatchError
@@ -39,6 +38,7 @@ from hpcbatch.model.stored import (
     struct,
 )
 from hpcbatch.model.text import UNPRINTABLE
+from hpcbatch.typed import Final
 from hpcbatch.units import MAX_WALLTIME_S, check_time
 
 MAX_WEIGHT = 1024

@@ -3,14 +3,30 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Final
 
 from hpcbatch.dataclass import dataclass, field
 from hpcbatch.model.indices import Indices
-from hpcbatch.model.stored import ANY_TEXT, BOOLEAN, COUNT, COUNTED_INDICES, TIME, integer, stored
+from hpcbatch.model.stored import ANY_TEXT, BOOLEAN, COUNT, COUNTED_INDICES, TIME, integer, stored, struct
+from hpcbatch.typed import Final
 
 MAX_STEPS: Final = 64
 """The steps that a record holds of one run: those that run, and the newest. Its runner reports as many."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskFigure:
+    """What each task of a step has used of something, as far as that was seen while it ran, once a second."""
+
+    total: int = field(default=0, metadata=stored("total", COUNT))
+    """Of all tasks: the greatest of each."""
+    most: int = field(default=0, metadata=stored("most", COUNT))
+    """Of one task."""
+    host: int | None = field(default=None, metadata=stored("host", COUNT))
+    """The place of that task's host in status.hosts."""
+    task: int | None = field(default=None, metadata=stored("task", COUNT))
+
+
+_FIGURE: Final = struct(TaskFigure)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,3 +71,16 @@ class StepRecord:
     max_rss_host: int | None = field(default=None, metadata=stored("maxRssHost", COUNT))
     """The place of its host in status.hosts."""
     max_rss_task: int | None = field(default=None, metadata=stored("maxRssTask", COUNT))
+    rss_total_bytes: int | None = field(default=None, metadata=stored("rssTotalBytes", COUNT))
+    """The sum of the tasks' largest memories. This and the following are known only once all tasks have been seen."""
+    cpu_by_task: TaskFigure | None = field(default=None, metadata=stored("cpuByTask", _FIGURE))
+    """Seconds."""
+    least_cpu: TaskFigure | None = field(default=None, metadata=stored("leastCpu", _FIGURE))
+    """Its `most` is the CPU time of the task that has used least, in seconds."""
+    vm_by_task: TaskFigure | None = field(default=None, metadata=stored("vmByTask", _FIGURE))
+    """Bytes of virtual memory."""
+    read_by_task: TaskFigure | None = field(default=None, metadata=stored("readByTask", _FIGURE))
+    """Bytes that were read, from pipes and the cache too, as /proc/PID/io counts them."""
+    written_by_task: TaskFigure | None = field(default=None, metadata=stored("writtenByTask", _FIGURE))
+    srun_pid: int | None = field(default=None, metadata=stored("srunPid", COUNT))
+    """The process of its srun, in the job's first pod."""

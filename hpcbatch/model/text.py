@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+
+from hpcbatch.typed import Any, Final
 
 UNPRINTABLE: Final = "\\x00-\\x1f\\x7f-\\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
 """As part of a regular expression's class: control characters, line and paragraph separators, and characters that
@@ -38,11 +39,34 @@ def _shown(match: re.Match[str]) -> str:
 
 
 def printable_tree(value: Any) -> Any:
-    """A JSON value with all of its texts, including field names, made printable."""
+    """A JSON value with all of its texts, including field names, made printable: itself if they are already."""
+    return value if _is_printable_tree(value) else _printable_tree(value)
+
+
+def _is_printable_tree(value: Any) -> bool:
+    if isinstance(value, str):
+        return value.isprintable()
+    if isinstance(value, dict):
+        for name, item in value.items():
+            if not name.isprintable():
+                return False
+            if isinstance(item, str):  # most are
+                if not item.isprintable():
+                    return False
+            elif not _is_printable_tree(item):
+                return False
+    elif isinstance(value, list):
+        for item in value:
+            if not _is_printable_tree(item):
+                return False
+    return True
+
+
+def _printable_tree(value: Any) -> Any:
     if isinstance(value, str):
         return printable(value)
     if isinstance(value, dict):
-        return {printable(name): printable_tree(item) for name, item in value.items()}
+        return {printable(name): _printable_tree(item) for name, item in value.items()}
     if isinstance(value, list):
-        return [printable_tree(item) for item in value]
+        return [_printable_tree(item) for item in value]
     return value

@@ -5,7 +5,8 @@ lost in silence: the real commands say nothing.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple
+
+from hpcbatch.typed import Final, NamedTuple
 
 MOAB: Final = "#MSUB"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import NamedTuple
 
 from hpcbatch.dataclass import replace
 from hpcbatch.model.account_change import (
@@ -17,6 +16,7 @@ from hpcbatch.model.account_change import (
 )
 from hpcbatch.model.account_limits import WORDS
 from hpcbatch.model.accounts import ROOT, Account, Accounts, Association, Qos
+from hpcbatch.typed import NamedTuple
 
 
 class Changed(NamedTuple):

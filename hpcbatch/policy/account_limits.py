@@ -8,11 +8,11 @@ job_reason_string() of Slurm 22.05.8.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
 
 from hpcbatch.dataclass import dataclass, field
 from hpcbatch.model.account_tree import association_for, inherited, line_of
 from hpcbatch.model.accounts import NORMAL, Accounts, Association, Qos
+from hpcbatch.typed import Final, NamedTuple
 
 DENY: Final = "DenyOnLimit"
 OVER_PARTITION: Final = "OverPartQOS"

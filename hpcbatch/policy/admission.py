@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
 
 from hpcbatch.dataclass import dataclass, field, replace
 from hpcbatch.dialects.registry import door
@@ -19,6 +18,7 @@ from hpcbatch.model.site import QueueConfig, SiteConfig, Word
 from hpcbatch.model.spec import Arrangement, JobSpec
 from hpcbatch.policy.deadlines import is_too_late, least_s, missed
 from hpcbatch.site.identity import Identity
+from hpcbatch.typed import Any, NamedTuple
 from hpcbatch.units import format_bytes, hms
 from hpcbatch.volcano import pod_needs
 

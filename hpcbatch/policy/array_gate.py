@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Protocol
 
 from hpcbatch.dataclass import dataclass, replace
 from hpcbatch.model.indices import Indices
@@ -14,6 +13,7 @@ from hpcbatch.policy.decide_array import Obstacle
 from hpcbatch.policy.dependencies import IndexOutlook, Outlook, Verdict, dropped, with_followers
 from hpcbatch.policy.holds import behind_others
 from hpcbatch.policy.routing import RETRY_S, waits_in
+from hpcbatch.typed import Protocol
 
 
 class Dependencies(Protocol):

@@ -7,7 +7,7 @@ from datetime import timedelta
 from hpcbatch.dataclass import replace
 from hpcbatch.model.record import JobStatus
 from hpcbatch.model.state import WAITING, JobState, Reason
-from hpcbatch.policy.again import put_off
+from hpcbatch.policy.again import may_run_again, put_off
 from hpcbatch.policy.deadlines import is_past, least_s, seconds_left
 from hpcbatch.policy.dependencies import with_followers
 from hpcbatch.policy.holds import kept_back
@@ -146,7 +146,8 @@ def _with_volcano_job(seen: Observed, volcano_job: VolcanoJobView) -> Decision:
     if is_being_preempted(status):
         return _preempted(seen, first, is_over=is_over)
     if is_over:
-        return when_over(seen, first)
+        wished = _as_wished(seen, first, is_new=is_new) if first is not None else None
+        return wished or when_over(seen, first)
     if is_set_down(status):
         return Decision(status=status, terminate=True)
     if first is not None and first.finished_at is not None:
@@ -251,6 +252,20 @@ def _rerunning(seen: Observed, *, is_over: bool) -> Decision:
         is_queued = status.state is JobState.QUEUED
         return Decision(status=status if is_queued else _put_back(seen), delete=True)
     return Decision(status=replace(as_running(seen), state=JobState.EXITING), terminate=True)
+
+
+def _as_wished(seen: Observed, first: PodView, *, is_new: bool) -> Decision | None:
+    """What the job's own script requested, for which its runner ended the run; None if nothing, or if it may not."""
+    wish = "" if first.report is None else first.report.wish
+    if wish == "cancel":
+        return Decision(status=as_ended(seen, JobState.DELETED, Reason.DELETED_BY_USER, "", first))
+    if wish != "requeue" or not may_run_again(seen.record.spec):
+        return None
+    if is_new:
+        # a separate step: the run must have been seen to be remembered
+        running = replace(as_running(seen), state=JobState.EXITING, reason=Reason.NONE)
+        return Decision(status=running, look_again_s=_A_MOMENT_S)
+    return Decision(status=replace(_put_back(seen), is_rerunning=True), delete=True)
 
 
 def _preempted(seen: Observed, first: PodView | None, *, is_over: bool) -> Decision:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from enum import Enum
-from typing import Protocol
 
 from hpcbatch.dataclass import dataclass, field, replace
 from hpcbatch.dialects.port import Rules
@@ -23,6 +22,7 @@ from hpcbatch.model.dependency import (
 from hpcbatch.model.indices import Indices
 from hpcbatch.model.record import JobRecord, JobStatus
 from hpcbatch.model.state import JobState, Reason
+from hpcbatch.typed import Protocol
 
 _BY_INDEX = frozenset({DependencyKind.AFTER_CORR, DependencyKind.SINGLETON})
 """Dependencies that each member of an array waits for by itself."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
 
 from hpcbatch.dataclass import dataclass
 from hpcbatch.model.chunk import Chunk
@@ -11,6 +10,7 @@ from hpcbatch.model.outcome import Fate, Outcome
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.site import SiteConfig, Unsupported
 from hpcbatch.model.spec import Arrangement, JobSpec, Output, Sharing
+from hpcbatch.typed import Any, NamedTuple
 from hpcbatch.units import counted, format_bytes, hms, rfc3339
 
 _PLACES = {

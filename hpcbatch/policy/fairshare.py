@@ -10,13 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Final, NamedTuple
 
 from hpcbatch.model.account_tree import association_for
 from hpcbatch.model.accounts import NORMAL, PARENT_SHARES, ROOT, Accounts, Association
 from hpcbatch.model.priority import PriorityConfig
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.share import Share
+from hpcbatch.typed import Final, NamedTuple
 
 HALF_LIVES: Final = 10
 """Older usage is less than a thousandth of what it was."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
-from typing import Final
 
 from hpcbatch.errors import DirectiveError, HpcBatchError, ObstaclesError
 from hpcbatch.model.outcome import Fate, Outcome
@@ -13,6 +12,7 @@ from hpcbatch.model.site import SiteConfig, Unsupported, Word
 from hpcbatch.model.spec import JobSpec
 from hpcbatch.policy.site_words import LIMIT, site_words
 from hpcbatch.site.survey import IMAGE, MODULE, Gap
+from hpcbatch.typed import Final
 
 _OPTION: Final = re.compile(r"--[A-Za-z][\w-]*|-[lW]\s*[A-Za-z_]\w*|-\w")
 _MODULE: Final = re.compile(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
 
 from hpcbatch.model.site import SiteConfig
 from hpcbatch.model.spec import MAX_WEIGHT
 from hpcbatch.model.state import JobState, Reason
+from hpcbatch.typed import Any, NamedTuple
 
 Amounts = Mapping[str, int]
 

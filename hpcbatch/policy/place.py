@@ -5,7 +5,6 @@ all use it, so that they make the same objects.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
 
 from hpcbatch.dialects.registry import door
 from hpcbatch.model.array import Array
@@ -14,6 +13,7 @@ from hpcbatch.model.placed import PlacedJob
 from hpcbatch.model.site import QueueConfig, SiteConfig
 from hpcbatch.model.spec import JobSpec
 from hpcbatch.site.identity import Identity
+from hpcbatch.typed import TYPE_CHECKING, Any
 from hpcbatch.volcano import job_names, translate
 
 if TYPE_CHECKING:

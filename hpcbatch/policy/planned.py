@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any, Final, NamedTuple
 
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.record import JobRecord
@@ -40,6 +39,7 @@ from hpcbatch.policy.room import fits_now
 from hpcbatch.policy.views import is_ready, takes_pods
 from hpcbatch.policy.vocabulary import RESERVATION
 from hpcbatch.policy.waiting import NodeRoom, amounts_of, explain
+from hpcbatch.typed import Any, Final, NamedTuple
 from hpcbatch.units import counted, cpu_milli, memory_bytes
 from hpcbatch.volcano.pod_needs import node_selector, node_terms
 from hpcbatch.volcano.translate import weight_in

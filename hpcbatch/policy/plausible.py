@@ -5,12 +5,12 @@ status of the container, and the usage must be possible.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from hpcbatch.dataclass import dataclass, replace
 from hpcbatch.model.labels import MACHINE_CPUS, MACHINE_MEMORY
 from hpcbatch.model.record import HostUsage
 from hpcbatch.model.state import Reason
+from hpcbatch.typed import Any
 from hpcbatch.units import memory_bytes, parse_quantity
 from hpcbatch.volcano.report import RunReport
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import re
 from datetime import datetime
-from typing import Any
 
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.policy.observed import RefusedPods
+from hpcbatch.typed import Any
 from hpcbatch.units import parse_quantity, parse_rfc3339
 
 Object = dict[str, Any]

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from datetime import datetime, timedelta
-from typing import Final, NamedTuple
 
 from hpcbatch.model.accounts import Qos
 from hpcbatch.model.preemption import PreemptBy, PreemptMode
@@ -18,6 +17,7 @@ from hpcbatch.model.site import QueueConfig, SiteConfig
 from hpcbatch.model.state import JobState
 from hpcbatch.policy.owners import Owners
 from hpcbatch.policy.plan.snapshot import Yields
+from hpcbatch.typed import Final, NamedTuple
 
 _QOS, _TIER, _LEVEL = "qos:", "tier:", "level:"
 _MODES: Final = {str(mode): mode for mode in PreemptMode}

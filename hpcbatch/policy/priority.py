@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from hpcbatch.dataclass import dataclass, field
 from hpcbatch.model.accounts import NORMAL, Accounts
 from hpcbatch.model.formula import evaluate
 from hpcbatch.model.priority import Factors, PriorityConfig
 from hpcbatch.policy.account_limits import Place, Standing, place_of
+from hpcbatch.typed import NamedTuple
 
 _MOST = 2**32 - 1
 

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, tzinfo
 from itertools import islice, pairwise
-from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.reservation import Flag, ReservationSpec
+from hpcbatch.typed import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from dateutil.rrule import rrule

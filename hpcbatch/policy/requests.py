@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
 
 from hpcbatch.dataclass import replace
 from hpcbatch.errors import HpcBatchError, RefusedError
@@ -17,6 +16,7 @@ from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.again import after_its_end
 from hpcbatch.policy.holds import hold_reason
 from hpcbatch.record.fields import ALTERABLE, ARRAY_LIMIT, WHILE_RUNNING
+from hpcbatch.typed import Any
 
 ALTERATION, RERUN, EXCHANGE = "alteration", "rerunRequest", "exchangeRequest"
 RUNNING = frozenset({JobState.RUNNING, JobState.SUSPENDED})

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, NamedTuple
 
 from hpcbatch.dataclass import replace
 from hpcbatch.errors import HpcBatchError
@@ -18,6 +17,7 @@ from hpcbatch.model.spec import Sharing
 from hpcbatch.policy.plan.planner import make_plan
 from hpcbatch.policy.plan.snapshot import Node, Part, Reservation, RunningJob, Shape, Snapshot, Vector, WaitingJob
 from hpcbatch.policy.planned import placed_by
+from hpcbatch.typed import Final, NamedTuple
 
 ALL: Final = "ALL"
 _SHARED_OUT: Final = ("memory", "ephemeral-storage", "pods")

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime
-from typing import Final
 
 from hpcbatch.errors import HpcBatchError, RefusedError
 from hpcbatch.model.indices import Indices
@@ -19,6 +18,7 @@ from hpcbatch.model.site import QueueConfig, SiteConfig
 from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.holds import hold_reason
+from hpcbatch.typed import Final
 
 RETRY_S: Final = 30.0
 """How often a job that no destination takes is routed again."""

@@ -7,7 +7,6 @@ vectors: `cpu` in thousandths, `memory` in bytes, extended resources in pieces.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Final
 
 from hpcbatch.dataclass import replace
 from hpcbatch.model.account_limits import Limits
@@ -18,6 +17,7 @@ from hpcbatch.policy.owners import first_qos
 from hpcbatch.policy.plan.snapshot import JOBS, NODES, Limit, Scope
 from hpcbatch.policy.spent import of_association, of_qos
 from hpcbatch.policy.submission import ALL, GENERIC, LIMITS, MEBIBYTE, is_same_limit
+from hpcbatch.typed import Final
 
 _SCOPES: Final = {"u": Scope.USER, "g": Scope.GROUP, "p": Scope.PROJECT}
 _Kind = tuple[str, str]

@@ -7,7 +7,6 @@ nothing else.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from typing import NamedTuple
 
 from hpcbatch.dataclass import replace
 from hpcbatch.errors import HpcBatchError, RefusedError
@@ -19,6 +18,7 @@ from hpcbatch.model.spec import JobSpec
 from hpcbatch.policy.admission import admit, asked_queues
 from hpcbatch.policy.vocabulary import CLUSTERS, PROJECT, QOS, RESERVATION, asked_labels, translate
 from hpcbatch.site.identity import Identity
+from hpcbatch.typed import NamedTuple
 
 QUEUE = "queue"
 _KINDS: Mapping[str, Word] = {

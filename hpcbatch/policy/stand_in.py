@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from hpcbatch.dataclass import replace
 from hpcbatch.model.site import SiteConfig, Translation, Word
 from hpcbatch.model.spec import JobSpec
 from hpcbatch.policy.vocabulary import Translated, translate
 from hpcbatch.site.known_names import KNOWN
+from hpcbatch.typed import NamedTuple
 
 _DOMAIN = "hpcbatch.io"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
-from typing import Any
 
 from hpcbatch.dataclass import replace
 from hpcbatch.model.record import ExecHost, HostUsage, JobStatus
@@ -13,6 +12,7 @@ from hpcbatch.model.warning import with_warning
 from hpcbatch.policy.deadlines import unshortened
 from hpcbatch.policy.observed import Observed, PodView, Waiting
 from hpcbatch.policy.steps import with_steps
+from hpcbatch.typed import Any
 from hpcbatch.volcano.report import RunReport
 
 GIVEN_BACK = frozenset({Reason.NODE_LOST, Reason.PREEMPTED})

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
 
 from hpcbatch.dataclass import replace
 from hpcbatch.model.record import JobStatus
-from hpcbatch.model.step import MAX_STEPS, StepRecord
+from hpcbatch.model.step import MAX_STEPS, StepRecord, TaskFigure
 from hpcbatch.policy.observed import PodView
-from hpcbatch.volcano.step_report import Spent, StepReport, ToldStep
+from hpcbatch.typed import Any
+from hpcbatch.volcano.step_report import ByTask, Largest, Spent, StepReport, ToldStep
 
 _SIGNALLED = 128
+_USAGE = (
+    *("cpu_s", "max_rss_bytes", "max_rss_host", "max_rss_task", "rss_total_bytes"),
+    *("cpu_by_task", "least_cpu", "vm_by_task", "read_by_task", "written_by_task"),
+)
+"""What a step has used: fields of its record."""
 
 
 def with_steps(
@@ -39,9 +44,13 @@ def with_steps(
     for pod, report in reports:
         for number, one in report.spent:
             if number in found:
-                spent.setdefault(number, {})[pod.name] = one  # the later report is the greater one
+                by_pod = spent.setdefault(number, {})
+                before = by_pod.get(pod.name, one)
+                # the later report is the greater one, but may be shorter
+                by_pod[pod.name] = one if one.by_task is not None else one._replace(by_task=before.by_task)
     for number, by_pod in spent.items():
-        found[number] = _with_usage(found[number], by_pod, places, status)
+        used = _with_usage(found[number], by_pod, places, status)
+        found[number] = _with_tasks(used, {places.get(pod): one.by_task for pod, one in by_pod.items()})
     steps = newest([found[number] for number in sorted(found)])
     return {"steps": steps, "step_count": max(count, len(steps))}
 
@@ -60,7 +69,7 @@ def _merged(before: StepRecord | None, told: ToldStep, earliest: datetime, now: 
     start = _time(told.start, earliest, now) if before is None else before.start_time
     code = told.code
     signal = code - _SIGNALLED if code is not None and _SIGNALLED < code < 2 * _SIGNALLED else None
-    return StepRecord(
+    said = StepRecord(
         number=told.number,
         name=told.name,
         submit_line=told.submit_line or ("" if before is None else before.submit_line),
@@ -75,11 +84,9 @@ def _merged(before: StepRecord | None, told: ToldStep, earliest: datetime, now: 
         cpus=told.cpus,
         hosts=told.hosts,
         distribution=told.distribution,
-        cpu_s=None if before is None else before.cpu_s,
-        max_rss_bytes=None if before is None else before.max_rss_bytes,
-        max_rss_host=None if before is None else before.max_rss_host,
-        max_rss_task=None if before is None else before.max_rss_task,
+        srun_pid=told.srun_pid if before is None or told.srun_pid is not None else before.srun_pid,
     )
+    return said if before is None else replace(said, **{name: getattr(before, name) for name in _USAGE})
 
 
 def _with_usage(
@@ -96,6 +103,37 @@ def _with_usage(
     if rss <= (step.max_rss_bytes or 0):
         return step
     return replace(step, max_rss_bytes=rss, max_rss_host=places.get(largest), max_rss_task=by_pod[largest].task)
+
+
+def _with_tasks(step: StepRecord, by_place: Mapping[int | None, ByTask | None]) -> StepRecord:
+    """With what each task has used, once all of them have been seen; what was known before is never less."""
+    seen = [(place, one) for place, one in by_place.items() if one is not None]
+    if sum(one.tasks for _, one in seen) != step.tasks:
+        return step
+    place, least = min(((place, one.least_cpu) for place, one in seen), key=lambda pair: pair[1].most)
+    return replace(
+        step,
+        rss_total_bytes=max(step.rss_total_bytes or 0, sum(one.rss_total for _, one in seen)),
+        cpu_by_task=_figure(step.cpu_by_task, [(place, one.cpu) for place, one in seen], 100),
+        least_cpu=TaskFigure(total=0, most=least.most // 100, host=place, task=least.task),
+        vm_by_task=_figure(step.vm_by_task, [(place, one.vm) for place, one in seen]),
+        read_by_task=_figure(step.read_by_task, [(place, one.read) for place, one in seen]),
+        written_by_task=_figure(step.written_by_task, [(place, one.written) for place, one in seen]),
+    )
+
+
+def _figure(before: TaskFigure | None, told: Sequence[tuple[int | None, Largest]], divisor: int = 1) -> TaskFigure:
+    place, largest = max(told, key=lambda pair: pair[1].most)
+    now = TaskFigure(
+        total=sum(one.total for _, one in told) // divisor,
+        most=largest.most // divisor,
+        host=place,
+        task=largest.task,
+    )
+    if before is None:
+        return now
+    chosen = now if now.most > before.most else before
+    return replace(chosen, total=max(now.total, before.total))
 
 
 def _time(seconds: int, earliest: datetime, latest: datetime) -> datetime:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
 
 from hpcbatch.errors import RefusedError
 from hpcbatch.model.account_tree import association_for, inherited
 from hpcbatch.model.accounts import NORMAL, Accounts, ServerLimit
 from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.policy.account_limits import DENY, Standing, over_submitted, own_limits, place_of
+from hpcbatch.typed import Final, NamedTuple
 
 ASSOCIATIONS, LIMITS, QOS = "associations", "limits", "qos"
 """What a site can have enforced, as in Slurm's AccountingStorageEnforce."""

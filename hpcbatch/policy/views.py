@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
 
 from hpcbatch.model.site import Launcher
 from hpcbatch.model.state import Reason
 from hpcbatch.policy.observed import PodView, VolcanoJobView
 from hpcbatch.policy.plausible import ContainerEnd, NodeSize, plausible
 from hpcbatch.policy.waiting import NodeRoom
+from hpcbatch.typed import Any, NamedTuple
 from hpcbatch.units import cpu_milli, memory_bytes, parse_quantity, parse_rfc3339
 from hpcbatch.volcano.job_names import LAUNCHER_LABEL
 from hpcbatch.volcano.report import parse_report
@@ -26,6 +26,10 @@ _STARTING = frozenset({"", "ContainerCreating", "PodInitializing"})
 # Between two tries the kubelet reports a back-off, followed by the last failure.
 _BACK_OFF = re.compile(r'ImagePullBackOff: Back-off pulling image ".*?": (ErrImagePull: .*)', re.DOTALL)
 _HOPELESS = frozenset({"InvalidImageName", "ErrImageNeverPull"})
+_PODS_TELL = frozenset({"Pending", "Running"})
+"""Phases of a Volcano Job that say no more than its pods."""
+_TELLING = frozenset({"PodScheduled", "DisruptionTarget"})
+"""Conditions of a pod that its view depends on."""
 
 
 class FirstTaken(NamedTuple):
@@ -41,6 +45,56 @@ def volcano_job_view(job: Object) -> VolcanoJobView:
     shape = (metadata.get("labels") or {}).get(LAUNCHER_LABEL, Launcher.SHARED)
     return VolcanoJobView(
         uid=metadata["uid"], phase=phase, is_deleting="deletionTimestamp" in metadata, launcher=Launcher(shape)
+    )
+
+
+class VolcanoJobNews(NamedTuple):
+    """The parts of a Volcano Job from which a step of its BatchJob may follow."""
+
+    uid: str
+    is_deleting: bool
+    phase: str
+
+
+def volcano_job_news(job: Object) -> VolcanoJobNews:
+    """That its pods wait or run is seen by them."""
+    phase = job.get("status", {}).get("state", {}).get("phase", "Pending")
+    metadata = job["metadata"]
+    return VolcanoJobNews(metadata["uid"], "deletionTimestamp" in metadata, "" if phase in _PODS_TELL else phase)
+
+
+class PodNews(NamedTuple):
+    """The parts of a pod from which a step of its job may follow: those of its PodView, and its annotations."""
+
+    uid: str
+    deletion: object
+    annotations: object
+    node: str
+    phase: str
+    reasons: tuple[str, str]
+    state: object
+    conditions: tuple[tuple[object, ...], ...]
+
+
+def pod_news(pod: Object) -> PodNews:
+    metadata, status = pod["metadata"], pod.get("status", {})
+    container: Object = next(iter(status.get("containerStatuses", ())), {})
+    state = container.get("state", {})
+    if (state.get("waiting") or {}).get("reason", "") in _STARTING and not (state.keys() - {"waiting"}):
+        state = None  # as one that nothing is known of yet
+    return PodNews(
+        uid=metadata["uid"],
+        deletion=metadata.get("deletionTimestamp"),
+        annotations=metadata.get("annotations"),
+        node=pod["spec"].get("nodeName", ""),
+        phase=status.get("phase", "Pending"),
+        reasons=(status.get("reason", ""), status.get("message", "")),
+        state=state,
+        conditions=tuple(
+            (one["type"], one["status"], one.get("reason"), one.get("lastTransitionTime"))
+            for one in status.get("conditions", ())
+            if one["type"] in _TELLING or (one["type"], one["status"], one.get("reason")) in _PREEMPTED
+        ),
     )
 
 

@@ -6,7 +6,6 @@ No name is dropped in silence: what remains of it is in the job, in `ignored`, o
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
 
 from hpcbatch.dataclass import dataclass, field, replace
 from hpcbatch.dialects.registry import door
@@ -19,6 +18,7 @@ from hpcbatch.model.spec import JobSpec
 from hpcbatch.site.known_names import KNOWN
 from hpcbatch.site.labels import LABEL_NAME
 from hpcbatch.site.vocabulary import FEATURE_PREFIX
+from hpcbatch.typed import Any, NamedTuple
 
 PROJECT, QOS, RESERVATION = "project", "qos", "reservation"
 CLUSTERS = ("clusters", "server_asked")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
 
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.indices import check_size
@@ -16,6 +15,7 @@ from hpcbatch.model.stored import Json, attributes_from_json, stored_fields, str
 from hpcbatch.model.text import printable_tree
 from hpcbatch.record.fields import COMPUTED
 from hpcbatch.record.rows import UNREADABLE, unreadable
+from hpcbatch.typed import Any
 
 
 def spec_from_json(spec: Mapping[str, Any], cls: type[JobSpec] = JobSpec) -> JobSpec:

@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
-
 from hpcbatch.model.array import Array
 from hpcbatch.model.chunk import MAX_CHUNKS
 from hpcbatch.model.record import JobStatus
@@ -15,9 +13,10 @@ from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.stored import Alterable, Json, described, integer, stored_fields, string, struct_schema
 from hpcbatch.record import GROUP, KIND, VERSION
 from hpcbatch.record.fields import ALTERATION, ARRAY_LIMIT, COMPUTED, OBJECT_ONLY, open_fields
+from hpcbatch.typed import Any, Final
 
 SCHEMA_ANNOTATION: Final = "hpcbatch.io/schema"
-SCHEMA_VERSION: Final = 22
+SCHEMA_VERSION: Final = 24
 """The annotation's value; raised at each change of the definition, so that `hpcbatch check` recognizes an old one."""
 _HEAD = """\
 # The job record. What was requested stands in spec, what became of it in status; `qstat` and `squeue` are made from the
@@ -33,14 +32,20 @@ _RESERVATIONS_HEAD = """\
 
 def text() -> str:
     """The definition as the YAML of deploy/crd/batchjobs.yaml."""
-    return as_yaml(_HEAD, definition())
+    return as_yaml(_HEAD, _kept(definition()))
 
 
 def reservations_text() -> str:
     """That of the Reservation as the YAML of deploy/crd/reservations.yaml."""
     from hpcbatch.record import reservation
 
-    return as_yaml(_RESERVATIONS_HEAD, reservation.definition())
+    return as_yaml(_RESERVATIONS_HEAD, _kept(reservation.definition()))
+
+
+def _kept(body: Json) -> Json:
+    """Helm leaves it where it is when the release goes: with it would go all records."""
+    body["metadata"].setdefault("annotations", {})["helm.sh/resource-policy"] = "keep"
+    return body
 
 
 def as_yaml(head: str, body: Json) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, NamedTuple
 
 from hpcbatch.model.record import JobRecord, Summary
 from hpcbatch.model.spec import JobSpec
@@ -19,6 +18,7 @@ from hpcbatch.model.stored import (
     string,
     struct,
 )
+from hpcbatch.typed import Any, Final, NamedTuple
 
 
 class Computed(NamedTuple):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
 
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.labels import MANAGED_BY
@@ -11,6 +10,7 @@ from hpcbatch.model.reservation import Phase, ReservationSpec, ReservationStatus
 from hpcbatch.model.stored import Json, attributes_from_json, stored_fields, struct_schema, struct_to_json
 from hpcbatch.record import GROUP, VERSION
 from hpcbatch.record.rows import UNREADABLE
+from hpcbatch.typed import Any, Final, NamedTuple
 
 KIND: Final = "Reservation"
 _COLUMNS = (("Id", ".status.id"), ("Phase", ".status.phase"), ("Start", ".status.start"), ("End", ".status.end"))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
 
 from hpcbatch.errors import HpcBatchError
-from hpcbatch.model.row import COLUMNS, Column, JobRow
+from hpcbatch.model.row import AS_IT_IS, COLUMNS, Column, JobRow
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.model.text import printable
+from hpcbatch.typed import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hpcbatch.model.record import JobRecord
@@ -18,7 +18,21 @@ UNREADABLE = (HpcBatchError, ValueError, TypeError, KeyError, AttributeError, Ar
 _LONGEST = 300  # characters
 _KEPT = frozenset({"Id", "State", "Dialect", "Server", "Job", "User", "Queue", "ArrayId", "ArrayIndex"})
 
-_READS = tuple((attribute, column.name, read) for column in COLUMNS for attribute, read in column.reads.items())
+_PLACES = {name: place for place, name in enumerate(JobRow._fields)}
+_NAMESPACE, _OBJECT_NAME = _PLACES["namespace"], _PLACES["object_name"]
+_READS = tuple(
+    (_PLACES[attribute], column.name, None if read in AS_IT_IS else read)
+    for column in COLUMNS
+    for attribute, read in column.reads.items()
+)
+"""Place in the row, column, and how its cell is read; None: it is the value."""
+_REQUIRED = {"job_id", "state"}
+_OF_NONE = [
+    None if name in _REQUIRED else read(None)
+    for name in JobRow._fields
+    for read in [next((column.reads[name] for column in COLUMNS if name in column.reads), lambda _: None)]
+]
+"""The row of a job without any value."""
 
 
 def row_from_cells(columns: Mapping[str, int], cells: Sequence[Any], namespace: str, object_name: str) -> JobRow | None:
@@ -50,8 +64,12 @@ def row_of(record: JobRecord) -> JobRow:
 
 def _row(cells: Mapping[str, Any], namespace: str, object_name: str) -> JobRow:
     """`cells` by column; a definition older than this command lacks the newer ones."""
-    values = {attribute: read(cells.get(name)) for attribute, name, read in _READS}
-    return JobRow(namespace=namespace, object_name=object_name, **values)
+    values = _OF_NONE.copy()
+    for place, name, read in _READS:
+        if (cell := cells.get(name)) is not None:
+            values[place] = cell if read is None else read(cell)
+    values[_NAMESPACE], values[_OBJECT_NAME] = namespace, object_name
+    return JobRow._make(values)
 
 
 def unreadable(error: Exception) -> str:

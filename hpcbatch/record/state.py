@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from hpcbatch.model.state import JobState
+from hpcbatch.typed import Any
 
 
 def state_of(obj: Mapping[str, Any]) -> JobState:

@@ -4,6 +4,8 @@
 # shellcheck disable=SC2034 # bin, host and the rest are used by the other files
 run=$root/run/job
 bin=$run/bin
+tmp=$run/tmp # for the script
+[ ! -L "$run" ] || tmp=$root/run/tmp
 termination_log=${HPCBATCH_TERMINATION_LOG:-/dev/termination-log}
 sh=${HPCBATCH_SH:-/bin/sh}
 { read -r host </proc/sys/kernel/hostname; } 2>/dev/null || host=$(hostname)
@@ -12,7 +14,15 @@ error_file=   # the job's stderr file once it is open, so that errors are report
 final_stderr= # where that is delivered, once it is open
 
 prepare_run_directory() {
-  (umask 077 && exec mkdir -p "$bin" "$run/tmp" "$run/modules/init") || fail LaunchFailed "cannot make $run"
+  (
+    umask 077
+    [ -d "$HPCBATCH_MEMORY_DIR" ] || exec mkdir -p "$bin" "$run/modules/init" "$run/tmp"
+    # Files that are made and removed again in a moment cost a disk's file system more than all else here. What the script has in
+    # its own directory for them may be large, and stays there.
+    kept=$HPCBATCH_MEMORY_DIR/job
+    mkdir -p "$kept/bin" "$kept/modules/init" "$root/run/tmp" && exec ln -s "$kept" "$run"
+  ) || fail LaunchFailed "cannot make $run"
+  [ ! -L "$run" ] || tmp=$root/run/tmp
   # what the pod was given, before any shell here adds to it
   cat "/proc/$$/environ" >"$run/pod.env" 2>/dev/null || env -0 >"$run/pod.env"
 }

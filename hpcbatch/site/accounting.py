@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
 
 import yaml
 
@@ -11,6 +10,7 @@ from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.formula import check_formula
 from hpcbatch.model.priority import PriorityConfig
 from hpcbatch.site.yaml_fields import Fields, UnfitError, boolean, list_of, number, text
+from hpcbatch.typed import Final
 
 ENFORCEABLE: Final = ("associations", "limits", "qos")
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
@@ -36,6 +35,7 @@ from hpcbatch.site.yaml_fields import (
     plain,
     text,
 )
+from hpcbatch.typed import TYPE_CHECKING, Any, Final
 from hpcbatch.units import cpu_milli, memory_bytes
 
 if TYPE_CHECKING:

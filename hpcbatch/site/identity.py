@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from hpcbatch.dataclass import dataclass
 from hpcbatch.errors import HpcBatchError
+from hpcbatch.typed import Any
 
 USER, UID, GID, HOME = (f"hpcbatch.io/{name}" for name in ("user", "uid", "gid", "home"))
 GROUPS = "hpcbatch.io/groups"

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from hpcbatch.model.site import Translation, Word
+from hpcbatch.typed import Final
 
 _MOUNTED: Final = "every file system of the site is mounted in every pod"
 _SCRATCH: Final = "the site mounts what scratch space there is; none is set aside for a job"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Final
 
 import yaml
 
 from hpcbatch.model.mail import MAX_PER_HOUR, MAX_RECIPIENTS, MailConfig, is_address
 from hpcbatch.site.yaml_fields import Fields, UnfitError, boolean, list_of, number, text
+from hpcbatch.typed import Final
 
 MAIL_KEYS: Final = (
     "smtp",

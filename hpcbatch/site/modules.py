@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Final, TypeVar
 
 import yaml
 
 from hpcbatch.model.site import SiteModule
 from hpcbatch.site.yaml_fields import Fields, UnfitError, list_of
+from hpcbatch.typed import Final, TypeVar
 
 MODULE_KEYS: Final = ("name", "image", "environment", "prependPath")
 _NAME = re.compile(r"[A-Za-z0-9_*?][-A-Za-z0-9_.+/*?]{0,127}")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from hpcbatch.dataclass import replace
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.queue_fields import DEFAULT, VOLCANO_QUEUE, changed, read_change
 from hpcbatch.model.site import QueueConfig, SiteConfig
+from hpcbatch.typed import NamedTuple
 
 
 class Merged(NamedTuple):

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from hpcbatch.model.site import Launcher, Policy
 from hpcbatch.site.yaml_fields import Fields, UnfitError, text
+from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import yaml

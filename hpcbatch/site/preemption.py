@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
 
 import yaml
 
 from hpcbatch.model.preemption import METHODS, PreemptBy, PreemptionConfig, PreemptMode
 from hpcbatch.site.yaml_fields import Fields, UnfitError, boolean, number, text
+from hpcbatch.typed import Any, Final
 
 KEYS: Final = (
     *("type", "mode", "exemptTime", "youngestFirst", "sendUserSignal"),

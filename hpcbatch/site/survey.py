@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
 
 from hpcbatch.dataclass import dataclass, field
 from hpcbatch.model.outcome import Fate
+from hpcbatch.typed import Any, NamedTuple
 
 MODULE = "module"
 IMAGE = "image"

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
 
 import yaml
 
 from hpcbatch.model.site import Word
 from hpcbatch.site.survey import IMAGE, MODULE, Missing, Survey
+from hpcbatch.typed import Any, Final
 
 API_VERSION: Final = "hpcbatch.io/v1alpha1"
 KIND: Final = "SiteConfiguration"

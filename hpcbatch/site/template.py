@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
@@ -11,6 +9,7 @@ from hpcbatch.model.labels import JOB_ID_LABEL
 from hpcbatch.model.placed import OutputFiles, PlacedJob, RunSetup
 from hpcbatch.model.site import SiteConfig
 from hpcbatch.model.spec import JobSpec
+from hpcbatch.typed import TYPE_CHECKING, Any
 from hpcbatch.volcano import job_names, translate
 from hpcbatch.volcano.admission import mutate_job, validate_job
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Final
 
 import yaml
 
 from hpcbatch.model.site import QueueConfig, Translation, Unsupported, Word
 from hpcbatch.site.labels import is_label_key, label_value
 from hpcbatch.site.yaml_fields import Fields, UnfitError, number, text
+from hpcbatch.typed import Final
 
 EFFECTS: Final = ("labels", "as", "ignored", "refused")
 TRANSLATION_KEYS: Final = (*Word, "value", *EFFECTS)

@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any, NamedTuple, TypeVar
 
 import yaml
 
 from hpcbatch.errors import place
+from hpcbatch.typed import Any, NamedTuple, TypeVar
 
 _T = TypeVar("_T")
 _NULL = "tag:yaml.org,2002:null"

@@ -78,6 +78,18 @@ def job_of_pod(name: str) -> int | None:
     return None if match is None else int(match[1])
 
 
+def parts_of_tasks(job_id: int, layout: Sequence[Chunk], launcher: Launcher) -> dict[str, frozenset[int]]:
+    """Of each Volcano task the chunks of `layout` that its pods are, by index. A dedicated launcher comes last."""
+    parts = [index for index, chunk in enumerate(layout) for _ in range(chunk.count)]
+    if launcher is Launcher.DEDICATED:
+        parts.insert(0, len(layout))
+    found: dict[str, set[int]] = {}
+    for name, part in zip(pod_names(job_id, layout, launcher), parts, strict=True):
+        task = name.removeprefix(f"{job_name(job_id)}-").rpartition("-")[0]
+        found.setdefault(task, set()).add(part)
+    return {task: frozenset(its) for task, its in found.items()}
+
+
 def conf_name(job_id: int) -> str:
     """Name of the ConfigMap of one job."""
     return f"{job_name(job_id)}-conf"

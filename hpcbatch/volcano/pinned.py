@@ -1,11 +1,12 @@
 """Keeps the pods of a Volcano Job to nodes, and notes on it where they were planned. Volcano places them there.
 
-Only jobs that must keep off other nodes are pinned: where a planned start of another job needs these.
+Only those jobs are pinned whose nodes matter: where a planned start of another job needs the others, and where the
+job's pods are unlike. Volcano places these one by one in an order of its own, and tries no other one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 Object = dict[str, Any]
@@ -13,12 +14,21 @@ Object = dict[str, Any]
 HOST: Final = "kubernetes.io/hostname"
 
 
-def pinned(volcano_job: Object, hosts: Sequence[str]) -> Object:
-    """`volcano_job` with a nodeAffinity of all its pods to nodes whose label HOST is one of `hosts`, beside what its
-    template has.
+def pinned(volcano_job: Object, hosts: Mapping[str, Sequence[str]]) -> Object:
+    """`volcano_job` with a nodeAffinity for each task's pods to nodes whose label HOST is one of its `hosts`, beside
+    what its template has. A task that has none is left as it is.
     """
-    tasks = [{**task, "template": _pinned(task["template"], hosts)} for task in volcano_job["spec"]["tasks"]]
+    tasks = [
+        {**task, "template": _pinned(task["template"], hosts[task["name"]])} if hosts.get(task["name"]) else task
+        for task in volcano_job["spec"]["tasks"]
+    ]
     return {**volcano_job, "spec": {**volcano_job["spec"], "tasks": tasks}}
+
+
+def is_pinned(volcano_job: Object) -> bool:
+    """Whether some of its pods are kept to nodes by name."""
+    specs = [task["template"]["spec"] for task in volcano_job["spec"]["tasks"]]
+    return any(line["key"] == HOST for spec in specs for line in _lines(spec))
 
 
 def noted(volcano_job: Object, annotation: str, text: str) -> Object:
@@ -41,3 +51,10 @@ def _pinned(template: Object, hosts: Sequence[str]) -> Object:
     ]
     nodes = {**nodes, "requiredDuringSchedulingIgnoredDuringExecution": {**needed, "nodeSelectorTerms": terms}}
     return {**template, "spec": {**spec, "affinity": {**affinity, "nodeAffinity": nodes}}}
+
+
+def _lines(spec: Object) -> Iterator[Object]:
+    nodes = (spec.get("affinity") or {}).get("nodeAffinity") or {}
+    needed = nodes.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
+    for term in needed.get("nodeSelectorTerms") or ():
+        yield from term.get("matchExpressions") or ()

@@ -9,6 +9,7 @@ from hpcbatch.model.state import Reason
 from hpcbatch.volcano.step_report import NO_STEPS, StepReport, parse_words
 
 _DECIMAL = re.compile(r"[0-9]{1,18}", re.ASCII)
+_WISHES = frozenset({"requeue", "cancel"})
 _REASONS = {reason.value: reason for reason in Reason}
 _NAMES = frozenset(
     [
@@ -24,6 +25,7 @@ _NAMES = frozenset(
         "session_id",
         "steps",
         "spent",
+        "wish",
     ]
 )
 
@@ -50,6 +52,8 @@ class RunReport:
     """Process id of the script in its pod; it leads its session."""
     steps: StepReport = NO_STEPS
     """Those of srun, as far as a termination message has room."""
+    wish: str = ""
+    """What the script requested for its own job, which ended the run: `requeue`, `cancel` or nothing."""
 
 
 def parse_report(text: str) -> RunReport | None:
@@ -77,6 +81,7 @@ def parse_report(text: str) -> RunReport | None:
         ended=_number(found, "ended"),
         session_id=_number(found, "session_id"),
         steps=parse_words(found.get("steps", ""), found.get("spent", "")),
+        wish=found["wish"] if found.get("wish") in _WISHES else "",
     )
 
 

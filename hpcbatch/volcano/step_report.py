@@ -17,7 +17,7 @@ _CODE: Final = re.compile(r"(\d{1,3})([ct]?)", re.ASCII)
 _LAYOUTS: Final = frozenset({"block", "cyclic", "plane", "arbitrary"})
 _NAME_LENGTH: Final = 64
 _LINE_LENGTH: Final = 200
-_SPENT: Final = re.compile(r"(\d{1,9}):(\d{1,14}):(\d{1,14}):(\d{1,9})", re.ASCII)
+_SPENT: Final = re.compile(r"(\d{1,9}):(\d{1,14}):(\d{1,14}):(\d{1,9})((?::\d{1,14}){15})?", re.ASCII)
 _COUNT: Final = re.compile(r"\d{1,9}", re.ASCII)
 _LINE: Final = re.compile(r"hpcbatch: (steps|spent) (.*)")
 
@@ -40,6 +40,30 @@ class ToldStep(NamedTuple):
     name: str
     submit_line: str = ""
     """The command line of its srun, as far as there was room for it."""
+    srun_pid: int | None = None
+
+
+class Largest(NamedTuple):
+    """Of the tasks on one host."""
+
+    total: int
+    most: int
+    task: int
+    """The one that has `most`."""
+
+
+class ByTask(NamedTuple):
+    """What the tasks of a step on one host have used, each by itself; CPU in hundredths of a second, sizes in bytes."""
+
+    tasks: int
+    """How many were seen."""
+    rss_total: int
+    cpu: Largest
+    least_cpu: Largest
+    """Its `most` is the least."""
+    vm: Largest
+    read: Largest
+    written: Largest
 
 
 class Spent(NamedTuple):
@@ -51,6 +75,8 @@ class Spent(NamedTuple):
     """Of the largest task; 0 where none was seen."""
     task: int
     """That task."""
+    by_task: ByTask | None = None
+    """None where there was no room for it, or no task was seen."""
 
 
 class StepReport(NamedTuple):
@@ -74,8 +100,18 @@ def parse_words(steps: str, spent: str) -> StepReport:
     return StepReport(
         total=int(total) if _COUNT.fullmatch(total) else 0,
         steps=tuple(told[:MAX_STEPS]),
-        spent=tuple((int(one[1]), Spent(int(one[2]), int(one[3]) * 1024, int(one[4]))) for one in found[:MAX_STEPS]),
+        spent=tuple((int(one[1]), _spent(one)) for one in found[:MAX_STEPS]),
     )
+
+
+def _spent(word: re.Match[str]) -> Spent:
+    by_task = None
+    if word[5]:
+        n = [int(part) for part in word[5][1:].split(":")]
+        sizes = (Largest(n[at] * 1024, n[at + 1] * 1024, n[at + 2]) for at in (6, 9, 12))
+        total = int(word[2])
+        by_task = ByTask(n[0], n[1] * 1024, Largest(total, n[2], n[3]), Largest(total, n[4], n[5]), *sizes)
+    return Spent(int(word[2]), int(word[3]) * 1024, int(word[4]), by_task)
 
 
 def last_words(log: str) -> StepReport:
@@ -87,10 +123,10 @@ def last_words(log: str) -> StepReport:
 def _step(word: str) -> ToldStep | None:
     """None for what is no such word."""
     parts = word.split(":")
-    if len(parts) not in {9, 10, 11}:
+    if len(parts) not in {9, 10, 11, 12}:
         return None
     number, start, end, code, tasks, cpus, hosts, distribution, name, *more = parts
-    limit, line = more[:1], "".join(more[1:])
+    limit, line, pid = more[:1], "".join(more[1:2]), "".join(more[2:])
     given = _CODE.fullmatch(code)
     numbers = (number, start, tasks, cpus, *limit) if not end else (number, start, tasks, cpus, end, *limit)
     if not all(_NUMBER.fullmatch(one) for one in numbers) or (end and given is None):
@@ -113,6 +149,7 @@ def _step(word: str) -> ToldStep | None:
         distribution=distribution if distribution in _LAYOUTS else "",
         name=_text(name, _NAME_LENGTH),
         submit_line=_text(line if line.startswith("%") else line.replace(",", " "), _LINE_LENGTH),
+        srun_pid=int(pid) if _NUMBER.fullmatch(pid) else None,
     )
 
 

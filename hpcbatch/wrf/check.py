@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Final
 
+from hpcbatch.typed import Final
 from hpcbatch.wrf.finding import Finding, Severity
 from hpcbatch.wrf.rules import (
     domains,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
 
+from hpcbatch.typed import Protocol
 from hpcbatch.wrf.finding import Finding, Severity
 from hpcbatch.wrf.netcdf import Header
 from hpcbatch.wrf.settings import Settings

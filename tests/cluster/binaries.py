@@ -51,6 +51,16 @@ VOLCANO = Module(
 ETCD = Module("etcd", {"etcd": "."}, sources=("go.mod", "go.sum", "main.go"))
 COREDNS = Module("coredns", {"coredns": "."}, sources=("go.mod", "go.sum", "main.go"))
 KWOK = Module("kwok", {"kwok": "sigs.k8s.io/kwok/cmd/kwok"})
+HELM = Module(
+    "helm",
+    {"helm": "helm.sh/helm/v3/cmd/helm"},
+    # else it takes every cluster that it does not ask for Kubernetes 1.20
+    " ".join(
+        f"-X helm.sh/helm/v3/pkg/{package}.k8sVersion{part}={number}"
+        for package in ("chartutil", "lint/rules")
+        for part, number in (("Major", 1), ("Minor", 34))
+    ),
+)
 CLUSTER = (KUBERNETES, VOLCANO, ETCD, COREDNS)
 
 

@@ -69,7 +69,7 @@ class Running:
 
     @property
     def leads(self) -> bool:
-        return "\nhpcbatch_leader 1\n" in self.page("/metrics")[1]
+        return "\nhpcbatch_leader 1.0\n" in self.page("/metrics")[1]
 
     def signal(self, number: signal.Signals) -> None:
         self.process.send_signal(number)
@@ -239,8 +239,8 @@ def test_pages_and_log(site: Site) -> None:
     assert other.page("/elsewhere")[0] == 404
     text = leader.page("/metrics")[1]
     assert 'hpcbatch_jobs{state="Running"} 1' in text
-    assert 'hpcbatch_api_requests_total{verb="create",resource="jobs",code="200"} 1' in text
-    assert "\nhpcbatch_leader 0\n" in other.page("/metrics")[1]
+    assert 'hpcbatch_api_requests_total{code="200",resource="jobs",verb="create"} 1' in text
+    assert "\nhpcbatch_leader 0.0\n" in other.page("/metrics")[1]
     for line in (leader.said() + other.said()).splitlines():
         assert line.startswith("time=20"), "one line for each record"
 

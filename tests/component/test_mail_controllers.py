@@ -70,11 +70,11 @@ def run_jobs(site: Site) -> None:
 def test_the_next_controller_sends_what_waits(site: Site, port: int) -> None:
     leader, other = site.pair()
     run_jobs(site)
-    wait_for("a try", lambda: "hpcbatch_mails_waiting 1" in leader.page("/metrics")[1])
+    wait_for("a try", lambda: "hpcbatch_mails_waiting 1.0\n" in leader.page("/metrics")[1])
     leader.signal(signal.SIGKILL)
     with MailServer(port=port) as server:
         wait_for("the mails", lambda: len(server.mails) >= COUNT, 60)
-        wait_for("the count", lambda: f"hpcbatch_mails_sent_total {COUNT}\n" in other.page("/metrics")[1])
+        wait_for("the count", lambda: f"hpcbatch_mails_sent_total {COUNT}.0\n" in other.page("/metrics")[1])
         assert max(Counter(mail.subject for mail in server.mails).values()) == 1
 
 

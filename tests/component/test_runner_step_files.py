@@ -22,18 +22,25 @@ def pod(shell: str, tmp_path: Path) -> RunnerPod:
         ("-n2", "block  "),
         ("-n1 -c2", "cyclic  2"),
         ("-n2 -m plane=2", "plane 2 "),
-        ("-m arbitrary", "arbitrary  "),
+        ("-m arbitrary -w here,here", "arbitrary  "),
+        ("-n1 -m arbitrary -w here,here", "arbitrary  "),
         ("-n2 -m '*'", "block  "),
     ],
 )
 def test_variables_of_a_step(pod: RunnerPod, options: str, seen: str) -> None:
     shown = "$SLURM_DISTRIBUTION $SLURM_DIST_PLANESIZE $SLURM_CPUS_PER_TASK"
-    lines, err = output(
-        pod,
-        "hostname >hosts; hostname >>hosts; export SLURM_HOSTFILE=$PWD/hosts\n"
-        f"srun {options} --mpi=none sh -c 'echo \"{shown}\"'",
-    )
+    options = options.replace("here", "$(hostname)")
+    lines, err = output(pod, f"srun {options} --mpi=none sh -c 'echo \"{shown}\"'")
     assert (set(lines), err) == ({seen}, "")
+    assert len(lines) == (1 if "-n1" in options else 2)
+
+
+@pytest.mark.parametrize("options", ["", "-m arbitrary", "-m block"])
+def test_hosts_of_a_file(pod: RunnerPod, options: str) -> None:
+    """Each task has its line, whatever order is asked for. Source: _opt_args() of srun."""
+    hosts = "hostname >hosts; hostname >>hosts; export SLURM_HOSTFILE=$PWD/hosts\n"
+    lines, err = output(pod, f"{hosts}srun {options} --mpi=none sh -c 'echo $SLURM_DISTRIBUTION'")
+    assert (lines, err) == (["arbitrary"] * 2, "")
 
 
 @pytest.mark.parametrize(

@@ -55,6 +55,30 @@ def test_all_that_ends(pod: RunnerPod, capfd: pytest.CaptureFixture[str]) -> Non
     assert live.steps, "told while it ran, too"
 
 
+def test_what_each_task_uses(pod: RunnerPod, capfd: pytest.CaptureFixture[str]) -> None:
+    """Seen once a second while they run; of those that have ended it is kept."""
+    task = (
+        "case $SLURM_PROCID in 0) head -c 3000000 /dev/zero >big ;; 1) cat /bin/sh >/dev/null; exit 0 ;; esac; "
+        "until [ -e on ]; do sleep 0.1; done"
+    )
+    pod.prepare(f"srun -n3 --mpi=none sh -c '{task}'\n", chunks=(Chunk(count=1, cpus=4, ranks=3),), is_host=True)
+    process = pod.start()
+    usage = pod.root / "run/job/task_usage"
+    wait_for("the tasks", lambda: usage.exists() and len(usage.read_text().splitlines()) >= 2)
+    wait_for("what was written", lambda: re.search(r"^0 0 .* (29[3-9]\d|30\d\d)$", usage.read_text(), re.M))
+    (pod.root / "on").touch()
+    _, report = pod.finish(process)
+    ((number, spent),) = report.steps.spent
+    assert number == 0 and spent.by_task is not None
+    assert spent.by_task.tasks in {2, 3}, "the one in the middle may have ended before it was seen"
+    assert (spent.by_task.written.task, spent.by_task.written.most // 100_000) == (0, 30)
+    assert spent.by_task.rss_total >= spent.rss_bytes > 100_000
+    assert spent.by_task.vm.most > spent.rss_bytes
+    assert report.steps.steps[0].srun_pid
+    live = dict(last_words(capfd.readouterr().out).spent)[0]
+    assert live.by_task == spent.by_task
+
+
 def test_thousands_of_steps_are_a_bounded_report(pod: RunnerPod) -> None:
     pod.prepare("true\n", chunks=(TWO,))
     steps = pod.root / "run/job/steps"

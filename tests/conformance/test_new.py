@@ -75,6 +75,36 @@ def test_wrf(site: Site) -> None:
     assert "SUCCESS COMPLETE REAL_EM INIT" in site.read("rsl.real/rsl.error.0000")
 
 
+@pytest.mark.parametrize("dialect", ["pbs", "slurm"])
+def test_a_chain_of_wrf(site: Site, dialect: str) -> None:
+    """One command submits real.exe, wrf.exe and the maps, each after the one before; the job links the programs."""
+    (site.work / "WRF/run").mkdir(parents=True)
+    program(site, "WRF/run/real.exe", REAL)
+    program(site, "WRF/run/wrf.exe", WRF)
+    site.script("met_em", "")
+    site.script("namelist.input", SUCCESS)
+    given = (
+        "--nodes",
+        "1",
+        "--ranks-per-node",
+        "1",
+        "--wrf",
+        f"{site.work}/WRF",
+        "--chain",
+        "--python",
+        "echo drawn by",
+    )
+    site.run("hpcbatch", "new", "wrf", "--dialect", dialect, "-o", "chain.sh", *given, check=False)
+    told = site.run("sh", "chain.sh").stdout
+    jobs = dict(re.findall(r"^(\w+): (\d+)", told, re.MULTILINE))
+    assert list(jobs) == ["real", "wrf", "maps"]
+    for part, job in jobs.items():
+        record = site.wait_end(job)
+        text = site.read(f"wrf-{part}.o{job}" if dialect == "pbs" else f"wrf-{part}.{job}.out")
+        assert record["Exit_status"] == 0, text
+    assert text.endswith("drawn by wrfmaps.pyz -o maps wrfout_d01_2024-01-15_12:00:00\n")
+
+
 @pytest.mark.parametrize(
     ("log", "code", "message"),
     [

@@ -25,6 +25,13 @@ def test_output_of_all_tasks_and_the_highest_exit_code(site: Site) -> None:
     assert listed[-4:] == ["two", "FAILED", "3:0", "2"]
 
 
+def test_when_it_would_start(site: Site) -> None:
+    done = site.run("srun", "--test-only", "-n2", "true")
+    at = r"srun: Job \d+ to start at \S+ using 2 processors on nodes \S+ in partition \S+\n"
+    assert done.stdout == "" and re.fullmatch(at, done.stderr), done.stderr
+    assert site.run("squeue", "-h").stdout == ""
+
+
 def test_labels(site: Site) -> None:
     done = site.run("srun", "-n", "2", "--label", "echo", "word")
     assert sorted(done.stdout.splitlines()) == ["0: word", "1: word"]
@@ -166,3 +173,21 @@ def test_a_verbose_srun_names_its_hosts(site: Site) -> None:
     job = lines[0].partition("StepId=")[2].partition(".")[0]
     for host in done.stdout.split():
         assert site.run("sacct", "-Xn", "-j", job, "-N", host, "--format=jobid").stdout.split() == [job]
+
+
+def test_a_step_of_another_job_from_within_one(site: Site) -> None:
+    """Where the job has the way to the API; a pod of a cluster has not, and its srun says so."""
+    other = site.sbatch("-N2", "-n2", "-o", "other", "--wrap", "sleep 600")
+    site.wait_state(other, "R")
+    form = "'echo $SLURM_JOB_ID $SLURM_PROCID of $SLURM_NTASKS $(hostname) $MINE'"
+    job = site.sbatch("-o", "out", "--wrap", f"export MINE=x; srun --jobid={other} -l sh -c {form} 2>&1; echo $?")
+    site.wait_end(job)
+    *said, code = site.read("out").splitlines()
+    if code == "0":
+        assert sorted(said) == [f"{n}: {other} {n} of 2 {host} x" for n, host in enumerate(hosts_of(site, other))]
+    else:
+        assert code == "1" and said[0].startswith("srun: "), said
+
+
+def hosts_of(site: Site, job: str) -> list[str]:
+    return [f"job-{job}-mpimaster-0", f"job-{job}-mpiworker-0"]

@@ -221,3 +221,32 @@ def test_a_step_whose_time_is_up(site: Site) -> None:
     text = site.read("out")
     assert re.search(rf"error: \*\*\* STEP {job}\.0 ON \S+ CANCELLED AT \S+ DUE TO TIME LIMIT \*\*\*", text), text
     assert text.endswith("\n143\n")
+
+
+def test_what_each_task_of_a_step_uses(site: Site) -> None:
+    """Of three hosts: one task reads, another one writes, all wait to be seen."""
+    (site.work / "input").write_bytes((b"x" * 99 + b"\n") * 120_000)
+    site.script(
+        "task.sh",
+        "#!/bin/sh\n[ $SLURM_PROCID != 1 ] || grep -c y input\n"
+        "[ $SLURM_PROCID != 2 ] || awk 'BEGIN { for (i = 0; i < 8000; i++) printf \"%1000d\", 0 }' >written\n"
+        "until [ -e go ]; do sleep 0.1; done\n",
+    )
+    job = submit(site, "srun -n3 --mpi=none sh task.sh", "-N3", "-n3")
+    sstat = ("sstat", "-n", "-P", "-j", f"{job}.0", "-o", "maxdiskwritetask,maxdiskreadtask,averss,maxvmsizetask")
+    wait_for("all tasks", lambda: site.run(*sstat, check=False).stdout.startswith("2|1|"), 60)
+    assert re.search(r"SrunHost:Pid=\S+:[1-9]\d*\n", site.run("scontrol", "show", "step", f"{job}.0").stdout)
+    (site.work / "go").touch()
+    site.wait_end(job)
+    fields = "maxdiskread,maxdiskwrite,avediskread,avediskwrite,averss,maxrss,mincpu,maxvmsize,tresusageouttot"
+    read, written, mean_read, mean_written, mean_rss, rss, least, vm, out = table(site, f"{job}.0", fields)[0]
+    assert 11.4 < megabytes(read) < 13 and 7.6 < megabytes(written) < 9
+    assert 11.4 < 3 * megabytes(mean_read) < 16 and 7.6 < 3 * megabytes(mean_written) < 9
+    assert least == "00:00:00"
+    assert 0 < int(mean_rss[:-1]) <= int(rss[:-1]) < int(vm[:-1])
+    assert re.fullmatch(r"fs/disk=\S+", out)
+
+
+def megabytes(text: str) -> float:
+    assert re.fullmatch(r"\d+([.]\d\d)?M", text), text
+    return float(text[:-1])

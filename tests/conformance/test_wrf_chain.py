@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from hpcbatch.maps.names import NAMES
 from tests.conformance.site import Site
 from tests.waiting import wait_for
 
@@ -50,7 +51,7 @@ def forecast(site: Site, programs: Path) -> Site:
     run = site.work / "WRF/run"
     shutil.copytree(EXAMPLES / "standin", site.work / "standin")
     shutil.copytree(programs, run)
-    for path in [EXAMPLES / "plot.py", *(EXAMPLES / "pbs").iterdir(), *(EXAMPLES / "slurm").glob("*.slurm")]:
+    for path in [*(EXAMPLES / "pbs").iterdir(), *(EXAMPLES / "slurm").glob("*.slurm")]:
         shutil.copy(path, site.work)
     shutil.copy(EXAMPLES / "slurm/chain.sh", site.work / "chain-slurm.sh")
     text = (EXAMPLES / "namelist.input").read_text()
@@ -58,6 +59,7 @@ def forecast(site: Site, programs: Path) -> Site:
         text, count = re.subn(rf"^( *{key} *=).*", rf"\1 {value},", text, flags=re.MULTILINE)
         assert count == 1, key
     site.script("namelist.input", text)
+    site.run("hpcbatch", "wrf", "maps", "--pack", "wrfmaps.pyz")
     owner = site.work.stat()
     for path in site.work.rglob("*"):
         os.chown(path, owner.st_uid, owner.st_gid)
@@ -88,19 +90,20 @@ def test_a_chain_ends_in_maps(forecast: Site, dialect: str) -> None:
     jobs = dict(re.findall(r"^(\w+): (\d+)", told, re.MULTILINE))
     assert list(jobs) == ["real", "wrf", "post"]
     assert forecast.state(jobs["post"]) == "H"
-    followed = forecast.run("hpcbatch", "wrf", "progress", jobs["wrf"], check=False, limit_s=150)
+    followed = forecast.run("hpcbatch", "wrf", "progress", jobs["real"], check=False, limit_s=200)
     assert followed.returncode == 0, (followed.stdout, followed.stderr, output(forecast, jobs["wrf"]))
-    assert "100 %" in followed.stdout
-    assert "SUCCESS COMPLETE WRF" in followed.stdout.splitlines()[-1]
+    assert "wrf.exe  100 %" in followed.stdout
+    ends = [line for line in followed.stdout.splitlines() if line.startswith("success: ")]
+    assert ["SUCCESS COMPLETE REAL_EM" in ends[0], "SUCCESS COMPLETE WRF" in ends[1]] == [True, True], ends
+    assert ends[2:] == [f"success: job {jobs['post']} (post) ended with 0"]
     for job in jobs.values():
         ended_well(forecast, job)
     hosts = {re.search(r"hostname: (\S+)", path.read_text())[1] for path in forecast.work.glob("rsl.error.*")}  # type: ignore[index]
     assert (len(list(forecast.work.glob("rsl.error.*"))), len(hosts)) == (6, 3)
     maps = sorted(path.name for path in (forecast.work / "maps").iterdir())
     times = [f"2024-01-15_0{hour}0000.png" for hour in range(3)]
-    assert maps == sorted(
-        [f"{name}_d01_{time}" for name in ("500hPa", "ground") for time in times] + ["500hPa_d01.gif", "ground_d01.gif"]
-    )
+    expected = [f"{name}_d01_{time}" for name in NAMES for time in times[name == "rain1h" :]]
+    assert maps == sorted([*expected, *(f"{name}_d01.gif" for name in NAMES), "forecast.html"])
     if dialect == "pbs":  # whose own umask is 077
         made = [*forecast.work.glob("rsl.*.????"), *forecast.work.glob("wrfout*"), *(forecast.work / "maps").iterdir()]
         made += [forecast.work / f"{name}.o{job}" for name, job in jobs.items()]

@@ -11,13 +11,16 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hpcbatch-test-mpi"
 WORLD = Path(__file__).with_name("world.c")
-DEBIAN_LIBRARIES = "usr/lib/x86_64-linux-gnu"
+MULTIARCH = sysconfig.get_config_var("MULTIARCH") or "x86_64-linux-gnu"
+"""Debian's name for this machine, `aarch64-linux-gnu`."""
+DEBIAN_LIBRARIES = f"usr/lib/{MULTIARCH}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,7 +118,7 @@ FAMILIES = [
         link="-lmpich",
         limit_s=15,
         tries=5,
-        include="usr/include/x86_64-linux-gnu/mpich",
+        include=f"usr/include/{MULTIARCH}/mpich",
     ),
     Family(title="MPICH 4.3.2", get=wheels("mpich==4.3.2")),
     Family(title="MPICH 5.0.2", get=wheels("mpich==5.0.2")),

@@ -3,7 +3,7 @@
 # (that is not installed; what it is linked to comes with Open MPI). Else says what is missing.
 set -eu
 missing=
-[ -x /usr/bin/mpirun.openmpi ] && [ -e /usr/lib/x86_64-linux-gnu/openmpi/include/mpi.h ] || missing="openmpi-bin libopenmpi-dev"
+[ -x /usr/bin/mpirun.openmpi ] && ls /usr/lib/*-linux-gnu/openmpi/include/mpi.h >/dev/null 2>&1 || missing="openmpi-bin libopenmpi-dev"
 if [ -z "$missing" ] && apt-cache show mpich 2>/dev/null | grep -q ^Filename; then
     exit 0
 fi

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from hpcbatch.cli.own_lines import known_commands
 from hpcbatch.model.command_line import CommandLine, Word
+from hpcbatch.typed import NamedTuple
 
 
 class At(NamedTuple):

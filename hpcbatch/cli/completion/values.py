@@ -8,9 +8,9 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
-from typing import NoReturn
 
 from hpcbatch.cli.common import Session
+from hpcbatch.typed import NoReturn
 
 _LONGEST_S = 1.0
 

@@ -7,12 +7,12 @@ import signal
 import sys
 from contextlib import suppress
 from types import FrameType
-from typing import TYPE_CHECKING
 
 from hpcbatch.cli.common import Session, complain
 from hpcbatch.client.watch import wait_until
 from hpcbatch.errors import NotFoundError, UnknownJobError
 from hpcbatch.record.state import state_of
+from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hpcbatch.client.submit import Submitted

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from hpcbatch.cli.common import Session
+from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from hpcbatch.cli.common import NO_CONNECTION, Describe, EndedError, Session, complain
 from hpcbatch.errors import HpcBatchError, JobFinishedError, UnknownJobError
+from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hpcbatch.api.port import Object
@@ -128,6 +128,7 @@ class Jobs:
         from hpcbatch.client import listing
         from hpcbatch.dialects.pbs.ids import parse_id
 
+        api = session.api  # first of all: where no cluster is known, no job is
         self._named: dict[str, NamedJob | HpcBatchError] = {}
         for operand in operands:
             try:
@@ -135,7 +136,7 @@ class Jobs:
             except HpcBatchError as error:
                 self._named[operand] = error
         numbers = [named.number for named in self._named.values() if not isinstance(named, HpcBatchError)]
-        self._rows = listing.find_all(session.api, session.namespace, numbers) if numbers else {}
+        self._rows = listing.find_all(api, session.namespace, numbers) if numbers else {}
 
     def target(self, operand: str) -> tuple[JobRow, Indices | None]:
         """The job, or the array and which of its members (None: all of it). Raises what is wrong with the operand, or

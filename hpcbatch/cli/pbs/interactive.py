@@ -10,12 +10,12 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import TYPE_CHECKING
 
 from hpcbatch.cli.common import EndedError, Session, complain, write_now
 from hpcbatch.client.terminal import is_terminal
 from hpcbatch.errors import HpcBatchError, NotFoundError, UnknownJobError
 from hpcbatch.record.state import state_of
+from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hpcbatch.client.submit import Submitted

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from functools import partial
-from typing import TYPE_CHECKING
 
 from hpcbatch.cli.common import Session, run
 from hpcbatch.cli.pbs.common import check_server, describe, printed_version
 from hpcbatch.dataclass import replace
+from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hpcbatch.dialects.pbs.pbsfs import Entity

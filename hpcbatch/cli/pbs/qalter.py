@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from functools import partial
-from typing import TYPE_CHECKING
 
 from hpcbatch.cli.common import EndedError, Session, run
 from hpcbatch.cli.pbs.common import check_server, describe, for_each_job, printed_version
 from hpcbatch.errors import RefusedError
+from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hpcbatch.api.port import Object

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 from functools import partial
-from typing import TYPE_CHECKING
 
 from hpcbatch.cli.common import Session, run
 from hpcbatch.cli.pbs.common import check_server, describe, for_each_job, printed_version
+from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hpcbatch.api.port import Object

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from hpcbatch.cli.common import NO_CONNECTION, EndedError, Session, complain, run
 from hpcbatch.cli.pbs.common import check_server, describe, printed_version
@@ -13,6 +12,7 @@ from hpcbatch.dialects.pbs.qmgr_attributes import Kind
 from hpcbatch.dialects.pbs.qmgr_change import QmgrError
 from hpcbatch.dialects.pbs.qmgr_parse import BadRequestError, Name, Request, Verb, parse_request, requests_in
 from hpcbatch.errors import HpcBatchError
+from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hpcbatch.dialects.pbs.qmgr_parse import QmgrOptions

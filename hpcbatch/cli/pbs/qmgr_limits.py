@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from hpcbatch.cli.common import Session
 from hpcbatch.dialects.pbs.qmgr_attributes import Kind
 from hpcbatch.dialects.pbs.qmgr_parse import Request, Setting
+from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hpcbatch.dialects.pbs.qstat_full import Attributes

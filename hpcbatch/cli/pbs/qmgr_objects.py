@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from hpcbatch.cli.common import Session
 from hpcbatch.dialects.pbs import errors
 from hpcbatch.dialects.pbs.qmgr_attributes import Kind, set_elsewhere
 from hpcbatch.dialects.pbs.qmgr_change import QmgrError, check_attributes, not_here, unauthorized
 from hpcbatch.dialects.pbs.qmgr_parse import Request, Verb
 from hpcbatch.errors import AlreadyExistsError, ForbiddenError, HpcBatchError, NotFoundError, UnknownQueueError
+from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from hpcbatch.cli.common import NO_CONNECTION, Session, complain, run
 from hpcbatch.cli.pbs.common import Jobs, check_server, describe, printed_version
 from hpcbatch.errors import HpcBatchError, JobFinishedError, UnknownQueueError
 from hpcbatch.record.rows import row_of
+from hpcbatch.typed import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from hpcbatch.api.port import Object
     from hpcbatch.dialects.pbs.qstat_full import Attributes
     from hpcbatch.dialects.pbs.qstat_options import QstatOptions
     from hpcbatch.model.indices import Indices
+    from hpcbatch.model.record import JobRecord
     from hpcbatch.model.row import JobRow, QueueRow
 
 
@@ -180,41 +181,56 @@ class _Listing:
         from hpcbatch.model.members import by_array
 
         session, options = self._session, self._options
+        attributes = _Attributes(session)
         if options.operands:
             rows = [row for group in self._groups() for row in chosen(group or [], self._options)]
-            objects: dict[str, Object] = {}
-            members: dict[int, dict[int, JobRow]] | None = None
         else:
-            from hpcbatch.record.batchjob import shown_record
-
             if options.history:
                 every = listing.in_order(listing.iter_ended(session.api, session.namespace, include_unfinished=True))
             else:
                 every = listing.list_objects(session.api, session.namespace, finished=options.subjobs)
-            self._all = [row_of(shown_record(obj)) for obj in every]
-            objects = {row.object_name: obj for row, obj in zip(self._all, every, strict=True)}
-            members = by_array(self._all)
+            self._all = [attributes.add(obj).row for obj in every]
+            attributes.members = by_array(self._all)
             rows = chosen(self._groups()[0] or [], options)
-        attributes = _Attributes(session, objects, members, frozenset(self._living))
-        shown = {row_id(row): attributes.of(row) for row in rows}
+            attributes.read_environments(dict.fromkeys(row.object_name for row in rows))
+        attributes.living = frozenset(self._living)
+        shown = ((row_id(row), attributes.of(row)) for row in rows)
         sys.stdout.write(_formatted(session, options, shown, heading="Job Id", key="Jobs"))
 
 
-class _Attributes:
-    """What qstat -f shows of jobs. `objects` are BatchJobs by their names, as far as they are known already, `members`
-    the rows of arrays' members, where None requests those of each array.
-    """
+class _Known(NamedTuple):
+    obj: Object
+    record: JobRecord
+    row: JobRow
 
-    def __init__(
-        self,
-        session: Session,
-        objects: dict[str, Object],
-        members: dict[int, dict[int, JobRow]] | None,
-        living: frozenset[int],
-    ) -> None:
-        self._session, self._objects, self._members, self._living = session, objects, members, living
+
+class _Attributes:
+    """What qstat -f shows of jobs."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self.members: dict[int, dict[int, JobRow]] | None = None
+        """The rows of arrays' members; None: those of each array are requested."""
+        self.living: frozenset[int] = frozenset()
+        self._known: dict[str, _Known] = {}
+        """By the BatchJob's name."""
+        self._environments: Mapping[str, dict[str, str] | None] | None = None
+        """None: each is requested."""
         self._arrays: dict[int, Attributes] = {}
         self._has_eligible_time: bool | None = None
+
+    def add(self, obj: Object) -> _Known:
+        from hpcbatch.record.batchjob import shown_record
+
+        record = shown_record(obj)
+        known = self._known[record.object_name] = _Known(obj, record, row_of(record))
+        return known
+
+    def read_environments(self, names: Iterable[str]) -> None:
+        """At once those of the jobs of these names."""
+        from hpcbatch.client import listing
+
+        self._environments = listing.environments_of(self._session.api, (self._known[name].obj for name in names))
 
     def of(self, row: JobRow) -> Attributes:
         from hpcbatch.dialects.pbs.array_attributes import member_attributes
@@ -224,28 +240,27 @@ class _Attributes:
             return self._full(row)
         if row.job_id not in self._arrays:
             self._arrays[row.job_id] = self._full(row)
-        return member_attributes(self._arrays[row.job_id], row, self._living)
+        return member_attributes(self._arrays[row.job_id], row, self.living)
 
     def _full(self, row: JobRow) -> Attributes:
         """Those of the row's record, which for a made-up member is its array's."""
         from hpcbatch.client import listing
         from hpcbatch.dialects.pbs.qstat_full import full_attributes
-        from hpcbatch.record.batchjob import shown_record
 
         session = self._session
-        if row.object_name not in self._objects:
-            self._objects[row.object_name] = listing.get_object(session.api, row)
-        obj = self._objects[row.object_name]
-        record = shown_record(obj)
+        obj, record, own_row = self._known.get(row.object_name) or self.add(listing.get_object(session.api, row))
         own: dict[int, JobRow] = {}
         if record.status.array is not None:
-            if self._members is not None:
-                own = self._members.get(record.job_id, {})
+            if self.members is not None:
+                own = self.members.get(record.job_id, {})
             elif record.status.array.active:
                 from hpcbatch.client.arrays import own_rows
 
-                own = own_rows(session.api, row_of(record), ended=False)
-        environment = listing.environment_of(session.api, obj)
+                own = own_rows(session.api, own_row, ended=False)
+        if self._environments is None:
+            environment = listing.environment_of(session.api, obj)
+        else:
+            environment = self._environments.get(row.object_name)
         if self._has_eligible_time is None:
             from hpcbatch.client.queues import read_priority
 
@@ -255,22 +270,30 @@ class _Attributes:
             environment,
             session.now,
             session.zone,
+            row=own_row,
             own=own,
-            living=self._living,
+            living=self.living,
             has_eligible_time=self._has_eligible_time,
         )
 
 
-def _formatted(session: Session, options: QstatOptions, shown: dict[str, Attributes], *, heading: str, key: str) -> str:
+def _formatted(
+    session: Session,
+    options: QstatOptions,
+    shown: Iterable[tuple[str, Attributes]],
+    *,
+    heading: str,
+    key: str,
+) -> str:
     from hpcbatch.dialects.pbs.qstat_full import format_dsv, format_full, format_json
     from hpcbatch.dialects.pbs.qstat_options import Format
 
     if options.format is Format.JSON:
-        return format_json(shown, now=session.now, server=session.server, key=key)
+        return format_json(dict(shown), now=session.now, server=session.server, key=key)
     if options.format is Format.DSV:
-        parts = (format_dsv(f"{heading}: {n}", a, delimiter=options.delimiter) for n, a in shown.items())
+        parts = (format_dsv(f"{heading}: {n}", a, delimiter=options.delimiter) for n, a in shown)
     else:
-        parts = (format_full(f"{heading}: {name}", attributes, wide=options.wide) for name, attributes in shown.items())
+        parts = (format_full(f"{heading}: {name}", attributes, wide=options.wide) for name, attributes in shown)
     return "".join(parts)
 
 
@@ -307,7 +330,7 @@ def _show_queues(session: Session, options: QstatOptions) -> int:
 
         attributes = {queue.name: queue_attributes(queue, counts[queue.name]) for queue in shown}
         attributes = with_limits(session, attributes, of_server=False)
-        sys.stdout.write(_formatted(session, options, attributes, heading="Queue", key="Queue"))
+        sys.stdout.write(_formatted(session, options, attributes.items(), heading="Queue", key="Queue"))
     else:
         sys.stdout.write(format_queues(shown, counts))
     return code
@@ -325,5 +348,5 @@ def _show_server(session: Session, options: QstatOptions) -> int:
         idle = is_idle(list_queues(session.api))
         sys.stdout.write(format_server(session.server, server_count(session), is_idle=idle))
         return 0
-    sys.stdout.write(_formatted(session, options, server_objects(session), heading="Server", key="Server"))
+    sys.stdout.write(_formatted(session, options, server_objects(session).items(), heading="Server", key="Server"))
     return 0

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from hpcbatch.cli.common import Session, run
 from hpcbatch.cli.pbs.common import check_server, describe, printed_version
+from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hpcbatch.dialects.pbs.submit import PbsSubmission

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from functools import partial
-from typing import TYPE_CHECKING
 
 from hpcbatch.cli.common import Session, complain, run
 from hpcbatch.cli.pbs.common import check_server, describe, printed_version
 from hpcbatch.record.rows import row_of
+from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hpcbatch.model.record import JobRecord

@@ -7,7 +7,6 @@ import signal
 import time
 from contextlib import suppress
 from types import FrameType
-from typing import TYPE_CHECKING
 
 from hpcbatch.cli.common import EndedError, Session, complain, write_now
 from hpcbatch.client import interactive
@@ -19,6 +18,7 @@ from hpcbatch.errors import HpcBatchError, NotFoundError, RefusedError, UnknownJ
 from hpcbatch.model.state import JobState
 from hpcbatch.record.batchjob import shown_record
 from hpcbatch.record.state import state_of
+from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hpcbatch.api.port import Object

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NoReturn
 
 from hpcbatch.cli.common import Describe, Session, complain
 from hpcbatch.model.text import printable_lines
+from hpcbatch.typed import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
     from hpcbatch.dialects.slurm.getopt import Parser

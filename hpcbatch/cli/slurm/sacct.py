@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import sys
 from functools import partial
-from typing import TYPE_CHECKING
 
 from hpcbatch.cli.common import Session, complain, run
 from hpcbatch.cli.slurm.common import describe
+from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from hpcbatch.dialects.slurm.sacct_fields import Line
+    from hpcbatch.dialects.slurm.sacct_line import Line
     from hpcbatch.dialects.slurm.sacct_options import SacctOptions
     from hpcbatch.model.record import JobRecord
 
@@ -27,7 +27,7 @@ def _body(session: Session) -> int:
     options = read_options(sys.argv[1:], session.environ, session.user, session.now)
     from hpcbatch.cli.unix_names import group_name, uid_of
     from hpcbatch.dialects.slurm.sacct import Facts, format_lines, select_lines
-    from hpcbatch.dialects.slurm.sacct_fields import View
+    from hpcbatch.dialects.slurm.sacct_line import View
 
     _check_users(session, options)
     if options.is_verbose:  # the first line of the real one

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import select
 import sys
-from typing import TYPE_CHECKING
 
 from hpcbatch.cli.common import Session
 from hpcbatch.cli.slurm.prompt import read_line
 from hpcbatch.errors import ForbiddenError, NotFoundError
+from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hpcbatch.dialects.slurm.sacctmgr_change import Request

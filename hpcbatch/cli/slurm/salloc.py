@@ -10,11 +10,11 @@ import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING
 
 from hpcbatch.cli.common import Session, complain, run
 from hpcbatch.cli.slurm.common import describe
 from hpcbatch.errors import HpcBatchError
+from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hpcbatch.cli.slurm.allocate import Waiting

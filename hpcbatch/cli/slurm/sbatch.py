@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from hpcbatch.cli.common import EndedError, Session, complain, run
 from hpcbatch.cli.slurm.common import describe
 from hpcbatch.errors import RefusedError
+from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hpcbatch.dialects.slurm.submit import SlurmSubmission
@@ -45,7 +45,7 @@ def _body(session: Session) -> int:
     if wanted.test_only:
         from hpcbatch.cli.slurm.sbatch_test import tested
 
-        return tested(session, wanted.submission)
+        return tested(session, wanted.submission, "sbatch")
     wanted = _with_submit_line(session, wanted, arguments)
     try:
         if wanted.priority or wanted.submission.spec.nice < 0:

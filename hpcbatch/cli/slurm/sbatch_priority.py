@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from hpcbatch.cli.common import Session
 from hpcbatch.cli.submission import send
 from hpcbatch.client import listing
@@ -12,6 +10,7 @@ from hpcbatch.client.rights import may_change_all
 from hpcbatch.dataclass import replace
 from hpcbatch.dialects.slurm.submit import SlurmSubmission
 from hpcbatch.dialects.slurm.update import with_priority
+from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hpcbatch.client.submit import Submitted

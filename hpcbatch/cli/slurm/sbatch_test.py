@@ -1,4 +1,4 @@
-"""`sbatch --test-only`: whether the site would take the job, and when and where it would start."""
+"""`sbatch --test-only`, `srun --test-only`: whether the site would take the job, and when and where it would start."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from hpcbatch.errors import RefusedError
 from hpcbatch.model.spec import Submission
 
 
-def tested(session: Session, submission: Submission) -> int:
+def tested(session: Session, submission: Submission, command: str) -> int:
     """Print the answer; the exit code is 1 if the job would be refused."""
     if not is_taken(session, submission.spec):
-        complain("sbatch: the job cannot be submitted; nothing was")
+        complain(f"{command}: the job cannot be submitted; nothing was")
         return 1
     try:
         found = foresee(session.api, session.namespace, submission)
@@ -27,10 +27,10 @@ def tested(session: Session, submission: Submission) -> int:
         complain("allocation failure: Requested node configuration is not available")
         return 1
     if found.start is None:
-        complain("sbatch: the job can be submitted; when it would start is not known; nothing was submitted")
+        complain(f"{command}: the job can be submitted; when it would start is not known; nothing was submitted")
         return 0
     complain(
-        f"sbatch: Job {found.job_id} to start at {found.start.astimezone(session.zone):%Y-%m-%dT%H:%M:%S} "
+        f"{command}: Job {found.job_id} to start at {found.start.astimezone(session.zone):%Y-%m-%dT%H:%M:%S} "
         f"using {found.cpus} processors on nodes {compress(found.nodes)} in partition {found.queue}"
     )
     if found.preempts:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 from functools import partial
-from typing import TYPE_CHECKING
 
 from hpcbatch.cli.common import NO_CONNECTION, Session, complain, run
 from hpcbatch.cli.slurm.common import check_cluster_names, describe
 from hpcbatch.errors import HpcBatchError, RefusedError, UnknownJobError
 from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.text import printable
+from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hpcbatch.api.port import Object

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 from functools import partial
-from typing import TYPE_CHECKING
 
 from hpcbatch.cli.common import Session, run
 from hpcbatch.cli.slurm.common import check_cluster_names, describe
 from hpcbatch.errors import UnknownJobError, UnreachableError
 from hpcbatch.model.text import printable
 from hpcbatch.record.rows import row_of
+from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, NamedTuple
 
 from hpcbatch.cli.common import NO_CONNECTION, Session, complain
 from hpcbatch.client import arrays, listing
@@ -18,6 +17,7 @@ from hpcbatch.dialects.slurm.scontrol_command import ScontrolCommand, Verb
 from hpcbatch.errors import HpcBatchError, NotSupportedError, RefusedError, UnknownJobError
 from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.state import JobState
+from hpcbatch.typed import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from hpcbatch.api.port import Object

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import sys
-from typing import TYPE_CHECKING
 
 from hpcbatch.cli.common import EndedError, Session, complain
 from hpcbatch.client import listing
@@ -15,6 +14,7 @@ from hpcbatch.dialects.slurm.ids import parse_id
 from hpcbatch.dialects.slurm.scontrol_command import ScontrolCommand, Verb
 from hpcbatch.errors import UnknownJobError
 from hpcbatch.model.state import JobState
+from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hpcbatch.model.row import JobRow

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from hpcbatch.cli.common import Session
 from hpcbatch.dialects.slurm.errors import SlurmUsageError
 from hpcbatch.errors import ForbiddenError, NotFoundError
+from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

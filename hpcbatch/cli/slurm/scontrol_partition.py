@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from hpcbatch.cli.common import Session
 from hpcbatch.dialects.slurm.errors import SlurmUsageError
 from hpcbatch.errors import ApiError, ForbiddenError, HpcBatchError, UnknownQueueError
+from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
     from hpcbatch.dialects.slurm.partition_update import PartitionUpdate
+    from hpcbatch.typed import Any
 
 _NO_NAME = "Invalid partition name specified"
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from hpcbatch.cli.common import Session, complain
 from hpcbatch.dialects.slurm.errors import SlurmAnswer, SlurmUsageError
 from hpcbatch.errors import AlreadyExistsError, ApiError, ConflictError, ForbiddenError, HpcBatchError
+from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hpcbatch.dialects.slurm.scontrol_command import ScontrolCommand

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 from functools import partial
-from typing import TYPE_CHECKING
 
 from hpcbatch.cli.common import EndedError, Session, complain, run
 from hpcbatch.cli.slurm.common import check_cluster_names, describe, tell_options
+from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,10 +11,12 @@ from hpcbatch.cli.slurm.common import describe
 
 _IN_JOB = "/hpcbatch/run/job/bin/srun"
 """The runner's, which scripts find first in PATH; this one is here for those that name it by its path."""
+_OF_OTHER = "HPCBATCH_STEP_OF_OTHER_JOB"
+"""Set by the runner's, where --jobid names another job (runner/steps/srun_other.sh)."""
 
 
 def main() -> None:
-    if os.access(_IN_JOB, os.X_OK):
+    if os.environ.pop(_OF_OTHER, None) is None and os.access(_IN_JOB, os.X_OK):
         os.execv(_IN_JOB, ["srun", *sys.argv[1:]])  # noqa: S606
     run("srun", _body, partial(describe, "srun"))
 
@@ -30,6 +32,10 @@ def _body(session: Session) -> int:
 
         return run_step(session, job_id)
     wanted = read_srun(sys.argv[1:], surroundings(session), is_terminal=is_terminal())
+    if wanted.test_only:
+        from hpcbatch.cli.slurm.sbatch_test import tested
+
+        return tested(session, wanted.submission, "srun")
     if wanted.lacks_terminal:
         complain("srun: error: Not using a pseudo-terminal, disregarding --pty option")
     job = submitted(session, wanted, "srun")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 from functools import partial
-from typing import TYPE_CHECKING
 
 from hpcbatch.cli.common import Session, run
 from hpcbatch.cli.slurm.common import check_cluster_names, describe
+from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hpcbatch.dialects.slurm.sshare import Fairness

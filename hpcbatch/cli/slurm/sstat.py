@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 from functools import partial
-from typing import TYPE_CHECKING
 
 from hpcbatch.cli.common import Session, complain, run
 from hpcbatch.cli.slurm.common import describe
+from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from hpcbatch.dialects.slurm.sacct_fields import Line
+    from hpcbatch.dialects.slurm.sacct_line import Line
     from hpcbatch.model.record import JobRecord
 
 
@@ -21,7 +21,7 @@ def main() -> None:
 def _body(session: Session) -> int:
     from hpcbatch.client.records import by_number
     from hpcbatch.dialects.slurm import sstat
-    from hpcbatch.dialects.slurm.sacct_fields import View
+    from hpcbatch.dialects.slurm.sacct_line import View
 
     options = sstat.read_options(sys.argv[1:])
     found: list[Line] = []

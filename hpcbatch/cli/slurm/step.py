@@ -1,4 +1,4 @@
-"""`srun` in the shell of salloc: a step in that allocation, whose streams or terminal are here."""
+"""`srun` in the shell of salloc, or with --jobid: a step in that allocation, whose streams or terminal are here."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from hpcbatch.errors import HpcBatchError, NotFoundError
 
 _AGAIN_S = 1.0
 _OF_THIS_SHELL = frozenset({"PWD", "OLDPWD", "SHLVL", "_", "HOSTNAME", "TERMCAP"})
+_OF_A_JOB = ("SLURM_", "OMPI_", "PRTE_", "PMIX_", "PMI_", "HYDRA_", "I_MPI_", "MV2_", "HPCBATCH_")
+"""Beginnings of variables: in another job they would mean that one's hosts."""
 
 
 def run_step(session: Session, job_id: int) -> int:
@@ -25,6 +27,8 @@ def run_step(session: Session, job_id: int) -> int:
     if step.lacks_terminal:
         complain("srun: error: Not using a pseudo-terminal, disregarding --pty option")
     environment = {name: value for name, value in session.environ.items() if name not in _OF_THIS_SHELL}
+    if session.environ.get("SLURM_JOB_ID") not in {None, str(job_id)}:
+        environment = {name: value for name, value in environment.items() if not name.startswith(_OF_A_JOB)}
     pod = Pod(session.api, session.namespace, job_id)
     gc.enable()  # this command lives long
     try:

@@ -8,11 +8,12 @@ import time
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
 from hpcbatch.cli.common import complain
 from hpcbatch.cli.wrf.directory import read_namelist
 from hpcbatch.errors import HpcBatchError
+from hpcbatch.typed import TYPE_CHECKING
 from hpcbatch.wrf.log import MAIN_LOG, OUT_LOG, Log, Progress, progress, witness
 from hpcbatch.wrf.run import Program
 from hpcbatch.wrf.settings import Settings, dates

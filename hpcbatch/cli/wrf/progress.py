@@ -5,17 +5,17 @@ from __future__ import annotations
 import gc
 import os
 import re
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from hpcbatch.cli.common import Session, complain
+from hpcbatch.cli.live import can_draw
 from hpcbatch.cli.wrf.judge import judge
 from hpcbatch.cli.wrf.log_file import LogFile, directories, log_of, progress_of, settings_of
-from hpcbatch.cli.wrf.views import BarView, JsonView, LinesView, State, View
+from hpcbatch.cli.wrf.views import JsonView, LinesView, State, View
 from hpcbatch.errors import ForbiddenError, HpcBatchError, UnauthorizedError, UnknownJobError
+from hpcbatch.typed import TYPE_CHECKING
 from hpcbatch.wrf.log import MAIN_LOG, Log, Progress
 from hpcbatch.wrf.settings import Settings
 from hpcbatch.wrf.verdict import Verdict, with_output
@@ -32,23 +32,51 @@ _RANK_LOG = re.compile(r"rsl\.error\.([0-9]+)")
 
 
 def follow(session: Session, job_or_dir: str, run_dir: Path | None, *, is_once: bool, is_json: bool) -> int:
-    """The exit code. Raises HpcBatchError where there is nothing to follow."""
+    """The exit code. After a job that ended well comes what waits for it: the next of a chain. Raises HpcBatchError
+    where there is nothing to follow.
+    """
     gc.enable()  # this command lives long
     job = None
     if run_dir is None and Path(job_or_dir).is_dir():
         run_dir = Path(job_or_dir)
     else:
         job = _Job(session, job_or_dir)
-    watcher = _Watcher(job, run_dir)
-    view: View = JsonView() if is_json else BarView() if sys.stdout.isatty() and not is_once else LinesView(session)
+    view = _view(session, is_once=is_once, is_json=is_json)
+    waiting = [_Watcher(job, run_dir)]
+    seen = {job.number} if job is not None else set()
+    try:
+        while waiting:
+            watcher = waiting.pop(0)
+            state = _to_the_end(watcher, view, is_once=is_once)
+            view.end(state)
+            if state.verdict is None or not state.verdict.is_success:
+                return 0 if state.verdict is None else 1
+            for later in watcher.dependents() if not is_once else ():
+                if later.number not in seen:
+                    seen.add(later.number)
+                    waiting.append(_Watcher(later, run_dir, is_of_chain=True))
+    finally:
+        view.close()
+    return 0
+
+
+def _view(session: Session, *, is_once: bool, is_json: bool) -> View:
+    if is_json:
+        return JsonView()
+    if is_once or not can_draw(session):
+        return LinesView(session)
+    from hpcbatch.cli.wrf.bar import BarView
+
+    return BarView()
+
+
+def _to_the_end(watcher: _Watcher, view: View, *, is_once: bool) -> State:
     while True:
         state = watcher.look()
         view.show(state)
         if is_once or state.verdict is not None:
-            break
+            return state
         time.sleep(_POLL_S)
-    view.end(state)
-    return 1 if state.verdict is not None and not state.verdict.is_success else 0
 
 
 class _Job:
@@ -85,6 +113,18 @@ class _Job:
         return self.record
 
     @property
+    def number(self) -> int:
+        return self.record.job_id
+
+    def dependents(self) -> list[_Job]:
+        """The user's jobs that wait for this one, or waited until it ended well; in order of their numbers."""
+        from hpcbatch.cli.wrf.chain import dependents
+        from hpcbatch.client import listing
+
+        objects = listing.list_objects(self._session.api, self._row.namespace)
+        return [_Job(self._session, str(number)) for number in dependents(objects, self.record)]
+
+    @property
     def is_over(self) -> bool:
         return self.record.status.state.is_final
 
@@ -93,15 +133,22 @@ class _Job:
 
 
 class _Watcher:
-    def __init__(self, job: _Job | None, run_dir: Path | None) -> None:
+    def __init__(self, job: _Job | None, run_dir: Path | None, *, is_of_chain: bool = False) -> None:
+        """`is_of_chain`: the job comes after another one and need not run WRF."""
         self._job, self._run_dir = job, run_dir
+        self._is_of_chain = is_of_chain
         self._file: LogFile | None = None
         self._settings: Settings | None = None
         self._progress: Progress | None = None
         self._searched_at = float("-inf")
         if job is None and run_dir is not None and not (run_dir / MAIN_LOG).is_file():
             raise HpcBatchError(f"{run_dir / MAIN_LOG}: no such file: neither real.exe nor wrf.exe was started there")
-        if job is not None and run_dir is None and not any(place.is_dir() for place in job.directories()):
+        if (
+            job is not None
+            and not is_of_chain
+            and run_dir is None
+            and not any(place.is_dir() for place in job.directories())
+        ):
             place = job.directories()[0]
             raise HpcBatchError(
                 f"job {job.text} runs in {place}, which is not on this machine; --dir names another place"
@@ -127,6 +174,9 @@ class _Watcher:
             verdict=verdict,
         )
 
+    def dependents(self) -> list[_Job]:
+        return self._job.dependents() if self._job is not None else []
+
     def _log_file(self, record: JobRecord | None) -> LogFile | None:
         """The log of this run; one from before the job started is another's."""
         places = [self._run_dir] if self._run_dir is not None else self._job.directories() if self._job else []
@@ -147,8 +197,12 @@ class _Watcher:
         return self._file
 
     def _without_log(self, record: JobRecord | None) -> Verdict | None:
+        from hpcbatch.model.state import JobState
+
         if record is None or not record.status.state.is_final:
             return None
+        if self._is_of_chain and record.status.state is JobState.FINISHED:
+            return Verdict(True, f"job {record.job_id} ({record.spec.name}) ended with 0")
         where = self._run_dir or directories(record)[0]
         missing = Verdict(False, f"neither real.exe nor wrf.exe has written a {MAIN_LOG} in {where} or near it")
         return _verdict_of(record, missing)

@@ -1,24 +1,22 @@
-"""Shows how far a WRF run is: as a bar, as lines, or as JSON."""
+"""Shows how far a WRF run is: as lines, or as JSON; `bar.py` does on a terminal."""
 
 from __future__ import annotations
 
 import json
-import shutil
-import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, Protocol
 
 from hpcbatch.cli.common import Session
 from hpcbatch.dataclass import dataclass
 from hpcbatch.model.text import printable
+from hpcbatch.typed import Any, Protocol
 from hpcbatch.units import hms
 from hpcbatch.wrf.log import DomainProgress, Progress
 from hpcbatch.wrf.run import Program
 from hpcbatch.wrf.verdict import Verdict
 
-_QUIET_S = 60.0  # so long without a new line is worth a word
-_BAR = 20  # columns
+QUIET_S = 60.0  # so long without a new line is worth a word
+_TENTH = 10  # percent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +36,8 @@ class State:
 class View(Protocol):
     def show(self, state: State) -> None: ...
     def end(self, state: State) -> None: ...
+    def close(self) -> None:
+        """Whatever happened: leaves the terminal as it was."""
 
 
 class JsonView:
@@ -53,6 +53,9 @@ class JsonView:
     def end(self, state: State) -> None:
         pass
 
+    def close(self) -> None:
+        pass
+
 
 def _as_json(state: State) -> dict[str, Any]:
     found = state.progress
@@ -61,14 +64,14 @@ def _as_json(state: State) -> dict[str, Any]:
         shown |= {
             "program": None if found.program is None else found.program.value,
             "percent": None if found.percent is None else round(found.percent, 2),
-            "time": _time(found.time),
+            "time": shown_time(found.time),
             "eta_s": None if found.eta_s is None else round(found.eta_s, 1),
             "loops": found.loops,
             "loops_total": found.loops_total,
             "domains": [
                 {
                     "domain": each.domain,
-                    "time": _time(each.time),
+                    "time": shown_time(each.time),
                     "steps": each.steps,
                     "step_mean_s": each.mean_s,
                     "step_median_s": each.median_s,
@@ -82,7 +85,7 @@ def _as_json(state: State) -> dict[str, Any]:
 
 
 class LinesView:
-    """A line when the whole percentage or the job's state changes."""
+    """A line when something changes: the job's state, the program, the tenth of its way that it is in, silence."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -90,8 +93,8 @@ class LinesView:
 
     def show(self, state: State) -> None:
         found = state.progress
-        percent = None if found is None or found.percent is None else int(found.percent)
-        now = (state.job, None if found is None else found.program, percent, state.quiet_s >= _QUIET_S)
+        tenth = None if found is None or found.percent is None else int(found.percent // _TENTH)
+        now = (state.job, None if found is None else found.program, tenth, state.quiet_s >= QUIET_S)
         if now == self._shown:
             return
         self._shown = now
@@ -101,29 +104,8 @@ class LinesView:
     def end(self, state: State) -> None:
         _print_verdict(state)
 
-
-class BarView:
-    """Draws over what it drew before."""
-
-    def __init__(self) -> None:
-        self._drawn = 0
-
-    def show(self, state: State) -> None:
-        width = max(20, shutil.get_terminal_size().columns)
-        lines = _lines(state) or ["no log yet"]
-        found = state.progress
-        if found is not None and found.percent is not None:
-            full = int(found.percent / 100 * _BAR)
-            lines[0] = f"[{'#' * full}{'-' * (_BAR - full)}] {lines[0]}"
-        lines = [*([state.job] if state.job else []), *lines]
-        up = f"\x1b[{self._drawn}A" if self._drawn else ""
-        drawn = "".join(f"\x1b[2K{printable(line)[: width - 1]}\n" for line in lines)
-        sys.stdout.write(f"{up}{drawn}\x1b[0J")
-        sys.stdout.flush()
-        self._drawn = len(lines)
-
-    def end(self, state: State) -> None:
-        _print_verdict(state)
+    def close(self) -> None:
+        pass
 
 
 def _print_verdict(state: State) -> None:
@@ -136,23 +118,29 @@ def _lines(state: State) -> list[str]:
     found = state.progress
     if found is None:
         return []
+    parts = summary(found)
+    if state.quiet_s >= QUIET_S and state.verdict is None:
+        parts.append(f"(no new line for {hms(int(state.quiet_s))})")
+    return ["  ".join(parts), *(_domain_line(each) for each in found.domains)]
+
+
+def summary(found: Progress) -> list[str]:
+    """The program, its percentage, the time it has reached, and what is left."""
     percent = "  ? %" if found.percent is None else f"{found.percent:3.0f} %"
     parts = ["starting" if found.program is None else f"{found.program}.exe", percent]
     if found.program is Program.REAL:
         parts.append(f"time {found.loops} of {found.loops_total or '?'}")
     if found.time is not None:
-        parts.append(str(_time(found.time)))
+        parts.append(str(shown_time(found.time)))
     if found.eta_s is not None:
         parts.append(f"{hms(round(found.eta_s))} left")
-    if state.quiet_s >= _QUIET_S and state.verdict is None:
-        parts.append(f"(no new line for {hms(int(state.quiet_s))})")
-    return ["  ".join(parts), *(_domain_line(each) for each in found.domains)]
+    return parts
 
 
 def _domain_line(found: DomainProgress) -> str:
     pace = f"mean {found.mean_s:.3g} s a step, median {found.median_s:.3g} s"
-    return f"d{found.domain:02d}  {_time(found.time)}  {found.steps} steps, {pace}"
+    return f"d{found.domain:02d}  {shown_time(found.time)}  {found.steps} steps, {pace}"
 
 
-def _time(moment: datetime | None) -> str | None:
+def shown_time(moment: datetime | None) -> str | None:
     return None if moment is None else f"{moment:%Y-%m-%d_%H:%M:%S}"

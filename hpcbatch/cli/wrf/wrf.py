@@ -1,4 +1,4 @@
-"""`hpcbatch wrf`: looks at a WRF run before it is queued, and follows it while it runs."""
+"""`hpcbatch wrf`: looks at a WRF run before it is queued, follows it while it runs, and draws what it wrote."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from hpcbatch.cli.common import Session
+from hpcbatch.cli.wrf.maps import maps
 from hpcbatch.errors import place
 from hpcbatch.model.text import printable
+from hpcbatch.typed import TYPE_CHECKING
 from hpcbatch.units import counted
 
 if TYPE_CHECKING:
@@ -22,7 +23,10 @@ if TYPE_CHECKING:
 
 @click.group()
 def wrf() -> None:
-    """Check a WRF run before it is queued, and follow it."""
+    """Check a WRF run before it is queued, follow it, and draw its output."""
+
+
+wrf.add_command(maps)
 
 
 @wrf.command()

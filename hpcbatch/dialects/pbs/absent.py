@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from hpcbatch.dialects.pbs.errors import PbsError
+from hpcbatch.typed import NamedTuple
 
 _REFUSED = "Unauthorized Request "
 _OUTSIDE = "not executing under PBS"

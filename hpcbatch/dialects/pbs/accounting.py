@@ -11,7 +11,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, tzinfo
 from operator import attrgetter
-from typing import NamedTuple
 
 from hpcbatch.dataclass import replace
 from hpcbatch.dialects.pbs.depend import format_depend
@@ -24,6 +23,7 @@ from hpcbatch.model.record import ExecHost, JobRecord, JobStatus, PastRun
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.model.text import printable
 from hpcbatch.record.rows import row_of
+from hpcbatch.typed import NamedTuple
 from hpcbatch.units import hms
 
 _NO_NAME = re.compile(r"[^\w.:+-]")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Final, NamedTuple, TypeVar
 
 from hpcbatch.dataclass import replace
 from hpcbatch.dialects.pbs import options, usage
@@ -32,6 +31,7 @@ from hpcbatch.errors import HpcBatchError, ObstaclesError
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.spec import JobSpec, Output
 from hpcbatch.model.state import JobState
+from hpcbatch.typed import Final, NamedTuple, TypeVar
 from hpcbatch.units import hms
 
 _T = TypeVar("_T")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from hpcbatch.dialects.pbs.output import INDEX_TAG, default_name
 from hpcbatch.dialects.pbs.states import comment, letter
@@ -14,6 +13,7 @@ from hpcbatch.model.record import JobRecord
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.state import JobState
+from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hpcbatch.dialects.pbs.qstat_full import Attributes

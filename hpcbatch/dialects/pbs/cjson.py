@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
 
 from hpcbatch.model.text import UNPRINTABLE
+from hpcbatch.typed import TypeAlias
 
 Json: TypeAlias = "str | int | float | bool | Mapping[str, Json] | Sequence[Json] | None"
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Final, NamedTuple
 
 from hpcbatch.dialects.pbs import options, pbsfs, tracejob, usage
 from hpcbatch.dialects.pbs.table import OPTIONS
 from hpcbatch.model.command_line import CommandLine, Flag, Word
 from hpcbatch.model.outcome import Fate
+from hpcbatch.typed import Final, NamedTuple
 
 
 class _Of(NamedTuple):

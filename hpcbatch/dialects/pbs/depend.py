@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from hpcbatch.dialects.pbs.errors import COMMAND_LINE, PBSE_BADATVAL, Origin, PbsError, not_supported
 from hpcbatch.dialects.pbs.ids import parse_id
 from hpcbatch.errors import UnknownJobError
 from hpcbatch.model.dependency import Clause, Dependency, DependencyKind, JobRef, Left, Wait, parse_left
 from hpcbatch.model.state import Reason
+from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hpcbatch.model.record import JobRecord

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
 
 from hpcbatch.dialects.pbs.errors import COMMAND_LINE, DIRECTIVE_CODE, Origin, PbsError
 from hpcbatch.dialects.pbs.obstacles import Obstacles
+from hpcbatch.typed import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from hpcbatch.model.unread import UnreadLine

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from hpcbatch.dialects.pbs.depend import never_met
 from hpcbatch.dialects.pbs.directives import DEFAULT_PREFIX
@@ -18,12 +17,14 @@ from hpcbatch.model.outcome import Outcome
 from hpcbatch.model.placed import PlacedJob, RunSetup
 from hpcbatch.model.runner_words import RunnerWords
 from hpcbatch.model.spec import JobSpec, Submission
+from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hpcbatch.model.command_line import CommandLine
 
 WORDS = RunnerWords(
     own_tools=("pbsdsh", "pbs_tmrsh"),
+    spare_tools=("qdel",),
     shell_variable="PBS_O_SHELL",
     start_variables={"PBS_NODEFILE": "nodefile", "TMPDIR": "tmp", "SHELL": "shell"},
     appends_after_restart=True,

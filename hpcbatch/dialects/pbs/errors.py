@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, NamedTuple
 
 from hpcbatch.errors import (
     ApiError,
@@ -22,6 +21,7 @@ from hpcbatch.errors import (
     place,
 )
 from hpcbatch.model.refusal import RefusalCode
+from hpcbatch.typed import Final, NamedTuple
 
 PBS_VERSION: Final = "23.06.06"
 

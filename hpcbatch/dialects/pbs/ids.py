@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from hpcbatch.dialects.pbs.errors import PBSE_IVALREQ, PbsError
 from hpcbatch.errors import UnknownJobError
 from hpcbatch.model.named import NamedJob
 from hpcbatch.model.row import JobRow
+from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:  # its classes take a command milliseconds to make
     from hpcbatch.model.spec import JobSpec

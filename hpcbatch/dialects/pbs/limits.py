@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import partial
-from typing import Final, NamedTuple
 
 from hpcbatch.dialects.pbs.obstacles import Obstacles
 from hpcbatch.dialects.pbs.resource_list import ResourceRequest, bad_value, converted
 from hpcbatch.dialects.pbs.values import parse_duration, parse_size
 from hpcbatch.model.signals import signal_number
 from hpcbatch.model.spec import WarnSignal
+from hpcbatch.typed import Final, NamedTuple
 from hpcbatch.units import hms
 
 _TIMES: Final = ("walltime", "min_walltime", "max_walltime", "cput", "pcput")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from hpcbatch.dialects.pbs import options, usage
 from hpcbatch.dialects.pbs.errors import PbsUsageError
 from hpcbatch.dialects.pbs.output import output_files
 from hpcbatch.model.placed import PlacedJob
 from hpcbatch.model.record import JobRecord
+from hpcbatch.typed import NamedTuple
 
 _MOST_LETTERS = 255
 """Source: MAX_MSG_STRING_LEN of qmsg.c; the real one cuts a longer text, too."""

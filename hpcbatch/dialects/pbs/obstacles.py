@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
 
 from hpcbatch.dialects.pbs.errors import PbsError
 from hpcbatch.errors import HpcBatchError, raise_all
+from hpcbatch.typed import TypeVar
 
 _T = TypeVar("_T")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Final, NamedTuple, TypeVar
 
 from hpcbatch.dataclass import replace
 from hpcbatch.dialects.pbs.array_range import parse_array_range, parse_torque_range
@@ -26,6 +25,7 @@ from hpcbatch.model.array import Array
 from hpcbatch.model.dependency import Dependency
 from hpcbatch.model.image import parse_image
 from hpcbatch.model.spec import Output
+from hpcbatch.typed import Final, NamedTuple, TypeVar
 
 _T = TypeVar("_T")
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Final, NamedTuple
 
 from hpcbatch.dialects.pbs.directives import Word
 from hpcbatch.dialects.pbs.errors import Origin
+from hpcbatch.typed import Final, NamedTuple
 
 QSUB: Final = "a:A:c:C:e:fhIj:J:k:l:m:M:N:o:p:q:r:R:S:u:v:VW:XzP:"
 TORQUE: Final = "b:d:D:EF:K:L:nt:T:w:x"

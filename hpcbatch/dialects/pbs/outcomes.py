@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Final
 
 from hpcbatch.dialects.pbs.directives import unread
 from hpcbatch.dialects.pbs.errors import COMMAND_LINE, Origin, PbsError
@@ -16,6 +15,7 @@ from hpcbatch.dialects.pbs.table import AMOUNT, LACKS, PROPERTY, Rule
 from hpcbatch.errors import DirectiveError, HpcBatchError
 from hpcbatch.model.outcome import Fate, Outcome
 from hpcbatch.model.text import printable
+from hpcbatch.typed import Final
 
 _VARIABLES: Final = {
     "PBS_DPREFIX": ("C", "how the lines of the script begin that qsub reads"),

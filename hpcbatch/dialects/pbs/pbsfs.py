@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from getopt import GetoptError, getopt
-from typing import NamedTuple
 
 from hpcbatch.dialects.pbs.errors import PbsError
+from hpcbatch.typed import NamedTuple
 
 LETTERS = "sgptdceI:"
 _UNITS = "ncpus*walltime"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple
 
 from hpcbatch.dialects.pbs.errors import PBSE_ATTRRO, PBSE_ATTRTYPE, PBSE_BADATVAL, PBSE_NOATTR, PBSE_PERM
 from hpcbatch.dialects.pbs.qmgr_attributes import PUBLIC, READ_ONLY, Kind, set_elsewhere
 from hpcbatch.dialects.pbs.qmgr_parse import Setting, Verb
 from hpcbatch.dialects.pbs.values import parse_duration, parse_size
 from hpcbatch.errors import HpcBatchError
+from hpcbatch.typed import NamedTuple
 
 _TRUE, _FALSE = frozenset({"true", "t", "1", "y"}), frozenset({"false", "f", "0", "n"})
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
-from typing import NamedTuple
 
 from hpcbatch.dialects.pbs import options, usage
 from hpcbatch.dialects.pbs.errors import PbsUsageError
 from hpcbatch.dialects.pbs.qmgr_attributes import Kind, canonical, is_attribute
+from hpcbatch.typed import NamedTuple
 
 
 class Verb(StrEnum):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
-from typing import NamedTuple
 
 from hpcbatch.dialects.pbs import options, usage
 from hpcbatch.dialects.pbs.errors import PBSE_BADATVAL, PBSE_UNKRESC, PbsError, PbsUsageError
@@ -13,6 +12,7 @@ from hpcbatch.dialects.pbs.states import letter
 from hpcbatch.dialects.pbs.values import parse_date, parse_duration, parse_size
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.row import JobRow
+from hpcbatch.typed import NamedTuple
 
 
 class Job(NamedTuple):

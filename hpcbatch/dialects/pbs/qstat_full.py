@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, tzinfo
-from typing import TypeAlias
+from functools import lru_cache
 
 from hpcbatch.dialects.pbs.array_attributes import array_attributes, shown_name
 from hpcbatch.dialects.pbs.cjson import Json, dump, parsed
@@ -14,12 +14,12 @@ from hpcbatch.dialects.pbs.errors import PBS_VERSION
 from hpcbatch.dialects.pbs.output import INDEX_TAG
 from hpcbatch.dialects.pbs.states import (
     comment,
-    ctime,
     elapsed_s,
     exec_host,
     exec_vnode,
     exit_status,
     letter,
+    moment,
     substate,
 )
 from hpcbatch.dialects.pbs.values import DEFAULT_PROJECT, Size, size_of_bytes, sum_sizes
@@ -30,6 +30,7 @@ from hpcbatch.model.row import JobRow
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.model.text import printable
 from hpcbatch.record.rows import row_of
+from hpcbatch.typed import TypeAlias
 from hpcbatch.units import hms
 
 Attributes: TypeAlias = list[tuple[str, "str | dict[str, str]"]]
@@ -47,11 +48,13 @@ def full_attributes(
     now: datetime,
     timezone: tzinfo | None = None,
     *,
+    row: JobRow | None = None,
     own: Mapping[int, JobRow] | None = None,
     living: Collection[int] = (),
     has_eligible_time: bool = False,
 ) -> Attributes:
-    """All attributes of a job, in the order of OpenPBS. `has_eligible_time`: the server's eligible_time_enable.
+    """All attributes of a job, in the order of OpenPBS. `row` is its row, if that was made already;
+    `has_eligible_time`: the server's eligible_time_enable.
 
     Of an array, `own` are the rows of its members' own records by index; `living` are the numbers of the arrays that
     have not ended.
@@ -61,7 +64,7 @@ def full_attributes(
     """
     spec, status = record.spec, record.status
     asked = spec.attributes
-    row = row_of(record)
+    row = row or row_of(record)
     pods = [chunk for chunk in (status.layout or spec.chunks) for _ in range(chunk.count)]
     hosts, cpus = row.hosts, row.cpus_per_host
     vnodes = exec_vnode(hosts, cpus, pods if len(pods) == len(hosts) else ())
@@ -84,7 +87,7 @@ def full_attributes(
     job_dir = private_path(spec, record.job_id, status.home or "") or status.home
 
     def at(when: datetime | None) -> str | None:
-        return None if when is None else ctime(when, timezone)
+        return None if when is None else moment(when, timezone)
 
     found: list[tuple[str, str | dict[str, str] | None]] = [
         ("Job_Name", spec.name),
@@ -157,7 +160,7 @@ def _estimated(record: JobRecord, timezone: tzinfo | None) -> dict[str, str] | N
         return None
     nodes = [f"({node})" for node in status.planned_nodes.split(",") if node]
     where = {"exec_vnode": "+".join(nodes)} if nodes else {}
-    return where | {"start_time": ctime(status.planned_start, timezone)}
+    return where | {"start_time": moment(status.planned_start, timezone)}
 
 
 def hold_types(record: JobRecord) -> str:
@@ -172,8 +175,10 @@ def hold_types(record: JobRecord) -> str:
 def resources_used(record: JobRecord, now: datetime) -> dict[str, str] | None:
     """resources_used, or None before the job's first start."""
     status = record.status
+    if status.start_time is None:
+        return None
     measured = status.walltime_used_s if status.walltime_used_s is not None else elapsed_s(row_of(record), now)
-    if status.start_time is None or measured is None:
+    if measured is None:
         return None
     cpu_s = status.cpu_used_s or 0
     mem = f"{(status.max_rss_bytes or 0) >> 10}kb"
@@ -249,6 +254,8 @@ def _variables(record: JobRecord, environment: Mapping[str, str] | None) -> dict
 
 def _tagged(name: str, words: Sequence[str]) -> str:
     """Words of a command in the tags that PBS keeps them in."""
+    if not words:
+        return ""
     table = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
     return "".join(f"<jsdl-hpcpa:{name}>{word.translate(table)}</jsdl-hpcpa:{name}>" for word in words)
 
@@ -304,7 +311,7 @@ def _flat(attributes: Attributes) -> list[tuple[str, str]]:
             flat.append((name, format_variable_list(value)))
         else:
             flat += [(f"{name}.{inner}", text) for inner, text in value.items()]
-    return [(name, printable(_one_line(text))) for name, text in flat]
+    return [(name, text if text.isprintable() else printable(_one_line(text))) for name, text in flat]
 
 
 def _one_line(text: str) -> str:
@@ -315,8 +322,14 @@ def _attribute(name: str, value: str, wide: bool) -> str:
     """One attribute, broken at commas so that lines stay within 78 columns, and within a part where even that is
     too long. Source: OpenPBS, prt_attr(), whose way of counting this follows.
     """
-    if wide:
+    if wide or len(name) + 7 + len(value) < _LINE:
         return f"    {name} = {value}"
+    return _broken(name, value)
+
+
+@lru_cache(maxsize=1000)
+def _broken(name: str, value: str) -> str:
+    """A long attribute: many jobs have the same variables."""
     out = [f"    {name} = "]
     column = len(name) + 7
     for index, part in enumerate(value.split(",")):
@@ -329,9 +342,13 @@ def _attribute(name: str, value: str, wide: bool) -> str:
         if index:
             out.append("\n\t")
             column = 9
-        for char in part:
-            out.append(char)
-            column += 1
+        at = 0
+        while at < len(part):
+            # as many as fit, and at least one
+            some = part[at : at + max(1, _LINE + 1 - column)]
+            out.append(some)
+            column += len(some)
+            at += len(some)
             if column > _LINE:
                 out.append("\n\t")
                 column = 8

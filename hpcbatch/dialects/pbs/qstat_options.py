@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import NamedTuple
 
 from hpcbatch.dialects.pbs import options, usage
 from hpcbatch.dialects.pbs.errors import PbsUsageError
 from hpcbatch.dialects.pbs.options import Parsed
+from hpcbatch.typed import NamedTuple
 
 
 class About(StrEnum):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from hpcbatch.dialects.pbs.errors import PbsUsageError
 from hpcbatch.errors import ForbiddenError, UnknownQueueError
+from hpcbatch.typed import NamedTuple
 
 FAILED = 2
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Final, NamedTuple
 
 from hpcbatch.dialects.pbs.errors import PBSE_DUPRESC, PBSE_INVALSELECTRESC, PBSE_UNKRESC, Origin
 from hpcbatch.dialects.pbs.obstacles import Obstacles
@@ -14,6 +13,7 @@ from hpcbatch.dialects.pbs.select import SelectChunk
 from hpcbatch.dialects.pbs.table import JOB_WIDE_ONLY
 from hpcbatch.dialects.pbs.values import Size, parse_size
 from hpcbatch.model.chunk import Chunk
+from hpcbatch.typed import Final, NamedTuple
 
 IN_CHUNK: Final = ("ncpus", "mem", "mpiprocs", "ompthreads")
 """Resources of a chunk that are honoured, in the order in which a select text is made of them."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta, tzinfo
-from typing import Final, NamedTuple
 
 from hpcbatch.dialects.pbs import options, usage
 from hpcbatch.dialects.pbs.errors import PbsError, PbsUsageError
 from hpcbatch.dialects.pbs.states import ctime
 from hpcbatch.record.reservation import ReservationRecord
+from hpcbatch.typed import Final, NamedTuple
 from hpcbatch.units import hms
 
 _ID = re.compile(r"([RSM][0-9]+)(?:\.[\w.:-]+)?(?:@[\w.:-]+)?", re.ASCII)

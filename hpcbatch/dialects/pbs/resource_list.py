@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import Final, NamedTuple, TypeVar
 
 from hpcbatch.dialects.pbs.errors import COMMAND_LINE, PBSE_BADATVAL, Origin, PbsError
 from hpcbatch.errors import HpcBatchError
+from hpcbatch.typed import Final, NamedTuple, TypeVar
 
 _T = TypeVar("_T")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Final, NamedTuple
 
 from hpcbatch.dialects.pbs.errors import (
     COMMAND_LINE,
@@ -33,6 +32,7 @@ from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.outcome import Fate
 from hpcbatch.model.spec import Arrangement, Sharing
 from hpcbatch.model.text import is_printable
+from hpcbatch.typed import Final, NamedTuple
 
 ALIASES: Final[Mapping[str, str]] = {
     "elapstim_req": "walltime",

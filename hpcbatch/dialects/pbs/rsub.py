@@ -7,7 +7,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Final, NamedTuple
 
 from hpcbatch.dataclass import replace
 from hpcbatch.dialects.pbs import options, usage
@@ -19,6 +18,7 @@ from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.reservation import NOT, Denial, Flag, ReservationSpec
 from hpcbatch.model.spec import JobSpec, Sharing
+from hpcbatch.typed import Final, NamedTuple
 from hpcbatch.units import hms
 
 BAD_TIMES: Final = "Bad time specification(s)"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.chunk import MAX_CHUNKS
 from hpcbatch.model.spec import Arrangement, Sharing
+from hpcbatch.typed import NamedTuple
 
 MAX_PARTS = 10_000
 """Of a select: what stands between `+`."""

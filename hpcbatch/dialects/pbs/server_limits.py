@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
 
 from hpcbatch.dialects.pbs.errors import PBSE_BADATVAL
 from hpcbatch.dialects.pbs.qmgr_change import QmgrError
 from hpcbatch.dialects.pbs.qmgr_parse import Setting, Verb
 from hpcbatch.dialects.pbs.values import parse_duration, parse_size
 from hpcbatch.model.accounts import ServerLimit
+from hpcbatch.typed import Final
 from hpcbatch.units import hms
 
 WORDS: Final = frozenset(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
 
 from hpcbatch.dataclass import replace
 from hpcbatch.dialects.pbs.errors import PBSE_BAD_FORMULA
@@ -12,6 +11,7 @@ from hpcbatch.dialects.pbs.qmgr_parse import Setting, Verb
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.formula import check_formula
 from hpcbatch.model.server_settings import MOST_DEPTH, ServerSettings
+from hpcbatch.typed import Final
 
 NAMES: Final = frozenset({"job_sort_formula", "backfill_depth", "eligible_time_enable"})
 

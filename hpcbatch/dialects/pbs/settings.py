@@ -10,7 +10,6 @@ import re
 from collections.abc import Mapping
 from datetime import datetime
 from functools import partial
-from typing import Final, NamedTuple
 
 from hpcbatch.dialects.pbs import usage
 from hpcbatch.dialects.pbs.depend import DependSyntaxError, parse_depend
@@ -34,6 +33,7 @@ from hpcbatch.dialects.pbs.variables import names_only, parse_variable_list
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.outcome import Fate
 from hpcbatch.model.text import is_printable
+from hpcbatch.typed import Final, NamedTuple
 
 LONG_NAMES: Mapping[str, str] = {
     "Account_Name": "A",

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
 
 from hpcbatch.dialects.pbs.errors import USAGE_CODE, PbsError
 from hpcbatch.dialects.pbs.resource_list import ResourceRequest, bad_value, converted, whole_number
 from hpcbatch.dialects.pbs.select import GPU_MODES, SelectChunk
 from hpcbatch.dialects.pbs.values import parse_size
 from hpcbatch.model.chunk import MAX_CHUNKS
+from hpcbatch.typed import Final, NamedTuple
 
 MPP: Final = frozenset({"mppwidth", "mppnppn", "mppdepth", "mppmem", "size", "procs", "tpn"})
 PER_NODE: Final = frozenset({"cpunum_job", "gpunum_job", "memsz_job", "venum_lhost", "venode"})

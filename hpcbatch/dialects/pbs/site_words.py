@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Final, NamedTuple
 
 from hpcbatch.dataclass import replace
 from hpcbatch.dialects.pbs.obstacles import Obstacles
 from hpcbatch.dialects.pbs.resource_list import ResourceRequest, bad_value
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.spec import Sharing
+from hpcbatch.typed import Final, NamedTuple
 
 SITE_WORDS: Final = ("feature", "gres", "naccesspolicy", "qos", "advres", "hostlist")
 RESERVATION: Final = "reservation"

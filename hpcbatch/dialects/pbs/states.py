@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, tzinfo
-from typing import TYPE_CHECKING, Final
+from functools import lru_cache
 
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.model.warning import warning_in
+from hpcbatch.typed import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:  # listings do without the classes of a whole job
     from hpcbatch.model.chunk import Chunk
@@ -207,3 +208,11 @@ def ctime(when: datetime, timezone: tzinfo | None) -> str:
     """`Sat Nov  7 02:54:48 2026`, in `timezone` (None: this machine's)."""
     local = when.astimezone(timezone)
     return f"{local:%a %b} {local.day:2d} {local:%H:%M:%S %Y}"
+
+
+def moment(when: datetime, timezone: tzinfo | None) -> str:
+    """As `ctime`; remembered for a reader's own time zone, as a listing has each time several times."""
+    return ctime(when, timezone) if timezone is None else _remembered(when, timezone)
+
+
+_remembered = lru_cache(maxsize=4096)(ctime)

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Final, NamedTuple
 
 from hpcbatch.dialects.pbs import options, usage
 from hpcbatch.dialects.pbs.directives import DEFAULT_PREFIX, scan
@@ -25,6 +24,7 @@ from hpcbatch.model.interactive import Interactive
 from hpcbatch.model.outcome import Outcome
 from hpcbatch.model.spec import JobSpec, Output, Submission
 from hpcbatch.model.text import printable
+from hpcbatch.typed import Final, NamedTuple
 
 DRY_RUN: Final = "--dry-run"
 EXPLAIN: Final = "--explain"

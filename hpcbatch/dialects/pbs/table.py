@@ -7,9 +7,9 @@ reason. Where one of a table's names depends on its value or on others, the read
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, NamedTuple
 
 from hpcbatch.model.outcome import Fate
+from hpcbatch.typed import Final, NamedTuple
 
 
 class Rule(NamedTuple):

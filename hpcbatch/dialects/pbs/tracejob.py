@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta, tzinfo
-from typing import NamedTuple
 
 from hpcbatch.dialects.pbs.accounting import GroupName, entries, stamp
 from hpcbatch.dialects.pbs.qstat_full import resources_used
@@ -16,6 +15,7 @@ from hpcbatch.model.record import JobRecord
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.model.text import printable
 from hpcbatch.model.warning import warning_in
+from hpcbatch.typed import NamedTuple
 from hpcbatch.units import hms
 
 USAGE = """\

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from datetime import datetime, timedelta
-from typing import Final, NamedTuple
 
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.text import printable
+from hpcbatch.typed import Final, NamedTuple
 from hpcbatch.units import YEARS
 
 DEFAULT_PROJECT: Final = "_pbs_project_default"

@@ -7,7 +7,6 @@ it and reports what it does not do.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
 
 from hpcbatch.dataclass import replace
 from hpcbatch.dialects.slurm.errors import VERSION_TEXT, SlurmAnswer, SlurmUsageError
@@ -18,6 +17,7 @@ from hpcbatch.errors import NotSupportedError
 from hpcbatch.model.interactive import Interactive
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.spec import Output, Submission
+from hpcbatch.typed import Any, NamedTuple
 
 _TAKES = {"": Takes.NOTHING, "=": Takes.VALUE, "?": Takes.OPTIONAL}
 
@@ -44,7 +44,7 @@ _OF_STEPS = _table(
 _OF_SALLOC = _table("bell no-bell no-shell kill-command?/K immediate?/I x11? wait-all-nodes=")
 _NOT_OF_BOTH = frozenset(
     {"array", "wrap", "wait", "parsable", "requeue", "no-requeue", "ignore-pbs", "get-user-env", "export-file"}
-    | {"dry-run", "explain", "test-only"}
+    | {"dry-run", "explain"}
 )
 _OUTPUT = frozenset({"output", "error", "input", "open-mode"})
 _STEPS_TOO = _OUTPUT | {
@@ -65,7 +65,7 @@ def _parser(command: str, own: Iterable[Option], lacks: frozenset[str]) -> Parse
 
 
 SRUN = _parser("srun", _OF_STEPS, frozenset())
-SALLOC = _parser("salloc", _OF_SALLOC, _OUTPUT | {"export"})
+SALLOC = _parser("salloc", _OF_SALLOC, _OUTPUT | {"export", "test-only"})
 
 
 class Allocation(NamedTuple):
@@ -82,6 +82,8 @@ class Allocation(NamedTuple):
     shell: bool = True
     """Not with salloc --no-shell."""
     is_verbose: bool = False
+    test_only: bool = False
+    """It is only asked when and where the job would start."""
 
 
 class Surroundings(NamedTuple):
@@ -95,18 +97,24 @@ class Surroundings(NamedTuple):
 def read_srun(argv: Sequence[str], around: Surroundings, *, is_terminal: bool) -> Allocation:
     """`is_terminal`: there is one for --pty. Raises as `read_submission`, in srun's name."""
     given, operands = _parsed(SRUN, argv)
-    if not operands:
+    names = {each.option.name for each in given}
+    if not operands and "test-only" not in names:
         raise SlurmUsageError("srun: fatal: No command given to execute.")
     if ":" in operands:
         raise NotSupportedError("heterogeneous jobs of srun are not supported yet; sbatch has them")
-    names = {each.option.name for each in given}
     has_terminal = "pty" in names and is_terminal
     step = [_long(each) for each in given if _is_of_steps(each.option.name) and each.option.name != "pty"]
     command = tuple(operands) if has_terminal else ("srun", *step, *operands)
     kind = Interactive.TERMINAL if has_terminal else Interactive.STREAMS
-    submission, quiet = _submission("srun", given, operands[0], around, kind=kind, runs=command)
-    lacks_terminal = "pty" in names and not is_terminal
-    return Allocation(submission, quiet, has_terminal, lacks_terminal, is_verbose="verbose" in names)
+    submission, quiet = _submission("srun", given, (operands or ["srun"])[0], around, kind=kind, runs=command)
+    return Allocation(
+        submission,
+        quiet,
+        has_terminal,
+        lacks_terminal="pty" in names and not is_terminal,
+        is_verbose="verbose" in names,
+        test_only="test-only" in names,
+    )
 
 
 def launching(record: JobRecord) -> Iterator[str]:
@@ -180,6 +188,10 @@ def _parsed(parser: Parser, argv: Sequence[str]) -> tuple[list[Given], list[str]
 
                 raise SlurmAnswer(full_help(parser.command))
             raise SlurmAnswer(USAGE.format(parser.command))
+        if each.option.name in {"hint", "cpu-bind"} and "help" in (each.value or "").lower().split(","):
+            from hpcbatch.dialects.slurm.value_help import HELP
+
+            raise SlurmAnswer(HELP[each.option.name])
     return given, [argv[index] for index in operands]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 from hpcbatch.dataclass import replace
 from hpcbatch.dialects.slurm.array_rows import is_kept, parts, waiting_state
@@ -13,6 +12,7 @@ from hpcbatch.model.indices import Indices
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.record.rows import row_of
+from hpcbatch.typed import NamedTuple
 
 
 class ShownJob(NamedTuple):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 from hpcbatch.dialects.slurm.states import own_number
 from hpcbatch.errors import HpcBatchError
@@ -12,6 +11,7 @@ from hpcbatch.model.members import by_array, made_up
 from hpcbatch.model.named import NamedJob
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.state import WAITING, JobState, Reason
+from hpcbatch.typed import NamedTuple
 
 _STATE = {
     Reason.HELD_BY_USER: JobState.HELD,

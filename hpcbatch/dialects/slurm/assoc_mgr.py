@@ -5,12 +5,12 @@ is not counted here: it is shown as 0.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
 
 from hpcbatch.dialects.slurm.associations import ROOT, Association, Directory
 from hpcbatch.dialects.slurm.errors import SlurmUsageError
 from hpcbatch.model.account_limits import Limits
 from hpcbatch.model.accounts import PARENT_SHARES, Qos
+from hpcbatch.typed import NamedTuple
 
 _TRES = ("cpu", "mem", "energy", "node", "billing", "fs/disk", "vmem", "pages")
 _NO_SHARES = "18446744073709551616.00/1/0.00"

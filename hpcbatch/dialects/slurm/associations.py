@@ -7,12 +7,12 @@ Where no operator has set up any, the accounts are those that jobs name, with th
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
 
 from hpcbatch.model import accounts as model
 from hpcbatch.model.account_tree import in_order, inherited
 from hpcbatch.model.accounts import NORMAL, Accounts, Qos, first_accounts
 from hpcbatch.model.row import JobRow
+from hpcbatch.typed import NamedTuple
 
 DEFAULT_QOS = NORMAL
 ROOT = model.ROOT

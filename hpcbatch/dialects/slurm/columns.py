@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from string import ascii_lowercase, ascii_uppercase
-from typing import NamedTuple
+
+from hpcbatch.typed import NamedTuple
 
 _FIELD = re.compile(r"%(\.?)(#?)([0-9]*)(.?)", re.DOTALL)
 _NAMED = re.compile(r"(\.?)([0-9]*)(.*)", re.DOTALL)

@@ -7,7 +7,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
-from typing import Final, NamedTuple
 
 from hpcbatch.dialects.slurm import (
     allocation,
@@ -34,6 +33,7 @@ from hpcbatch.dialects.slurm.getopt import Option, Parser, Takes
 from hpcbatch.dialects.slurm.option_abouts import ABOUTS, OF_COMMANDS
 from hpcbatch.dialects.slurm.options import SbatchOption, Support
 from hpcbatch.model.command_line import CommandLine, Flag, Word, value_of
+from hpcbatch.typed import Final, NamedTuple
 
 
 class _Of(NamedTuple):

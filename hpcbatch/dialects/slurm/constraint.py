@@ -6,9 +6,9 @@ Source: build_feature_list() of job_scheduler.c, 22.05, and the manual page.
 from __future__ import annotations
 
 import re
-from typing import NamedTuple, TypeAlias
 
 from hpcbatch.dialects.slurm.request import Features
+from hpcbatch.typed import NamedTuple, TypeAlias
 
 MAX_SETS = 64
 _FEATURE = r"[A-Za-z0-9_][A-Za-z0-9_.:=+/-]{0,252}"

@@ -6,9 +6,9 @@ import json
 import re
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Any
 
 from hpcbatch.dialects.slurm.errors import SLURM_VERSION
+from hpcbatch.typed import Any
 
 _RELEASE = [int(part) for part in SLURM_VERSION.split(".")]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from hpcbatch.errors import HpcBatchError, NotSupportedError
 from hpcbatch.model.dependency import MAX_JOBS, Clause, Dependency, DependencyKind, JobRef, Left, parse_left
 from hpcbatch.model.indices import Indices
 from hpcbatch.model.state import JobState
+from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hpcbatch.model.record import JobRecord

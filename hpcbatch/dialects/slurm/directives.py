@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
 
 from hpcbatch.dialects.slurm.errors import SlurmUsageError
+from hpcbatch.typed import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from hpcbatch.model.unread import UnreadLine

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from hpcbatch.dialects.port import Door, Rules
 from hpcbatch.dialects.slurm.attributes import check
@@ -20,6 +19,7 @@ from hpcbatch.model.outcome import Outcome
 from hpcbatch.model.placed import PlacedJob, RunSetup
 from hpcbatch.model.runner_words import RunnerWords
 from hpcbatch.model.spec import JobSpec, Submission
+from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hpcbatch.model.command_line import CommandLine
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _CANCELLED = "slurmstepd: error: *** JOB {job_id} ON {host} CANCELLED AT {time}"
 WORDS = RunnerWords(
     own_tools=("srun", "sbcast", "scontrol-listpids"),
-    spare_tools=("scontrol",),
+    spare_tools=("scontrol", "scancel"),
     version_text=VERSION_TEXT,
     start_variables={
         "SLURM_TASK_PID": "pid",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from hpcbatch.errors import (
     DirectiveError,
     ForbiddenError,
@@ -19,6 +17,7 @@ from hpcbatch.errors import (
 )
 from hpcbatch.model import dialect
 from hpcbatch.model.refusal import RefusalCode
+from hpcbatch.typed import NamedTuple
 
 SLURM_VERSION = dialect.SLURM_VERSION
 VERSION_TEXT = dialect.SLURM_VERSION_TEXT

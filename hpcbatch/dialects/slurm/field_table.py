@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
-from typing import NamedTuple
 
 from hpcbatch.dialects.slurm.errors import SlurmUsageError
+from hpcbatch.typed import NamedTuple
 
 _OWN = re.compile(r"[\w ,.:/+=()\[\]-]")
 

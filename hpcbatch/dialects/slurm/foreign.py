@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
 
 from hpcbatch.dialects.slurm import values
 from hpcbatch.dialects.slurm.directives import Word, split_line
 from hpcbatch.dialects.slurm.errors import SlurmUsageError
+from hpcbatch.typed import NamedTuple
 
 _OTHER_LINES = 100
 _BSUB_LONG = {

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
-from typing import NamedTuple
 
 from hpcbatch.dataclass import dataclass
 from hpcbatch.dialects.slurm.errors import USAGE_EXIT, SlurmUsageError
+from hpcbatch.typed import NamedTuple
 
 
 class Takes(Enum):

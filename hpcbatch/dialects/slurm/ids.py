@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from hpcbatch.errors import HpcBatchError, NotSupportedError
 from hpcbatch.model.named import NamedJob
+from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:  # most commands deal with no array
     from hpcbatch.model.indices import Indices

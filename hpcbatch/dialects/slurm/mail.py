@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
-from typing import NamedTuple
 
 from hpcbatch.dialects.slurm import states
 from hpcbatch.dialects.slurm.clock import full
@@ -13,6 +12,7 @@ from hpcbatch.model.mail import Mail
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.record.rows import row_of
+from hpcbatch.typed import NamedTuple
 
 _PERCENTS = (50, 80, 90)
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
 
 from hpcbatch.dialects.slurm.strigger import EVENTS
+from hpcbatch.typed import Final
 
 _ONE_CLUSTER: Final = "changes nothing: there is one cluster"
 _NOT_HERE: Final = "refused here"

@@ -9,7 +9,7 @@ from hpcbatch.dialects.slurm import binding_values, placement_values, readers, t
 from hpcbatch.dialects.slurm.array_spec import parse_array
 from hpcbatch.dialects.slurm.begin import parse_begin, parse_deadline
 from hpcbatch.dialects.slurm.dependency import parse_dependency
-from hpcbatch.dialects.slurm.errors import SlurmUsageError
+from hpcbatch.dialects.slurm.errors import SlurmAnswer, SlurmUsageError
 from hpcbatch.dialects.slurm.readers import Reader, Reading, invalid
 from hpcbatch.dialects.slurm.request import Features, Request
 from hpcbatch.dialects.slurm.warn_signal import parse_warn_signal
@@ -276,6 +276,10 @@ def _ntasks_per_gpu(name: str) -> Reader:
 
 def _hint(request: Request, value: str, _now: datetime) -> None:
     for word in value.split(","):
+        if word.lower() == "help":
+            from hpcbatch.dialects.slurm.value_help import HELP
+
+            raise SlurmAnswer(HELP["hint"])
         if word.lower() not in binding_values.HINTS:
             raise SlurmUsageError(f'sbatch: error: unrecognized --hint argument "{word}", see --hint=help')
     request.bound["hint"] = value

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from hpcbatch.dataclass import dataclass
 from hpcbatch.model.array import shown_number
 from hpcbatch.model.placed import OutputFiles, PlacedJob
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.spec import JobSpec
+from hpcbatch.typed import Any
 
 DEFAULT = "slurm-%j.out"
 ARRAY_DEFAULT = "slurm-%A_%a.out"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
 
 from hpcbatch.dataclass import dataclass, field
 from hpcbatch.dialects.slurm.errors import SlurmUsageError
@@ -13,6 +12,7 @@ from hpcbatch.dialects.slurm.update import is_tag, pairs_of
 from hpcbatch.dialects.slurm.values import parse_time_s
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.queue_fields import DEFAULT
+from hpcbatch.typed import Any, NamedTuple
 
 _STATES = {"UP": (True, True), "DOWN": (True, False), "DRAIN": (False, True), "INACTIVE": (False, False)}
 """Whether the partition takes jobs, and whether it starts them."""

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import NamedTuple, TypeAlias
 
 from hpcbatch.dialects.slurm import values
 from hpcbatch.dialects.slurm.directives import Word
@@ -22,6 +21,7 @@ from hpcbatch.errors import DirectiveError, HpcBatchError
 from hpcbatch.model.outcome import Fate
 from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.text import HIDDEN, is_printable, printable
+from hpcbatch.typed import NamedTuple, TypeAlias
 
 PluginOptions: TypeAlias = Callable[[], Mapping[str, str]]
 """The site's: patterns of names with their dashes (`--ear*`), and why each is ignored. Called only when needed."""

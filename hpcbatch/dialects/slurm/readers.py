@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import datetime
-from typing import NamedTuple
 
 from hpcbatch.dialects.slurm import tres, values
 from hpcbatch.dialects.slurm.errors import SlurmUsageError
 from hpcbatch.dialects.slurm.request import Request
 from hpcbatch.dialects.slurm.tres import Amounts
 from hpcbatch.model.outcome import Fate
+from hpcbatch.typed import NamedTuple
 
 
 class Reading(NamedTuple):

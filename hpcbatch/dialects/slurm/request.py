@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import NamedTuple
 
 from hpcbatch.dataclass import dataclass, field
 from hpcbatch.dialects.slurm import tres
 from hpcbatch.dialects.slurm.tres import Amounts
 from hpcbatch.model.array import Array
 from hpcbatch.model.spec import WarnSignal
+from hpcbatch.typed import NamedTuple
 
 
 class Features(NamedTuple):

@@ -7,7 +7,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Final, NamedTuple
 
 from hpcbatch.dataclass import dataclass, field, replace
 from hpcbatch.dialects.slurm.begin import parse_time
@@ -17,6 +16,7 @@ from hpcbatch.dialects.slurm.update import is_tag
 from hpcbatch.dialects.slurm.values import parse_time_s
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.reservation import NOT, Denial, Flag, ReservationSpec
+from hpcbatch.typed import Final, NamedTuple
 
 _MISFORMATTED = "Misformatted parameter '{}', most options have a parameter after '='.  {}"
 _YEAR: Final = timedelta(days=365)

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from typing import NamedTuple
 
 from hpcbatch.dataclass import replace
 from hpcbatch.dialects.slurm import states
 from hpcbatch.dialects.slurm.field_table import Heading, Style, table
 from hpcbatch.dialects.slurm.hostlist import compress
-from hpcbatch.dialects.slurm.sacct_fields import FIELDS, Line, View
+from hpcbatch.dialects.slurm.sacct_fields import FIELDS
+from hpcbatch.dialects.slurm.sacct_line import Line, View
 from hpcbatch.dialects.slurm.sacct_options import STARTED_FLAG, SacctOptions, WantedJob
 from hpcbatch.dialects.slurm.srun_steps import lines_of, used_by_place
 from hpcbatch.model.indices import Indices
@@ -23,6 +23,7 @@ from hpcbatch.model.record import HostUsage, JobRecord
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.record.rows import row_of
+from hpcbatch.typed import NamedTuple
 
 _SIGTERM = 15
 _EVER = datetime(1970, 1, 1, tzinfo=UTC)

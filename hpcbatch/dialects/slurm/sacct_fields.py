@@ -1,105 +1,43 @@
 """sacct's fields: their names, widths and values. Source: sacct 22.05.8, sacct.c and print.c.
 
-What hpcbatch does not measure (disk, pages, virtual memory, energy, the split of CPU time into user and system) is
-empty, as Slurm leaves it empty where no plugin gathers it.
+What hpcbatch does not measure (pages, energy, the split of CPU time into user and system; of the script also disk and
+virtual memory) is empty, as Slurm leaves it empty where no plugin gathers it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import datetime, tzinfo
-from typing import NamedTuple
+from datetime import datetime
 
 from hpcbatch.dialects.slurm.clock import full, stamp
 from hpcbatch.dialects.slurm.field_table import Kind
+from hpcbatch.dialects.slurm.sacct_line import MIB, Line, Value, View
+from hpcbatch.dialects.slurm.sacct_usage import (
+    ave_cpu,
+    ave_rss,
+    average_of,
+    disk,
+    max_rss,
+    max_rss_node,
+    max_rss_task,
+    min_cpu,
+    min_cpu_node,
+    min_cpu_task,
+    most_of,
+    node_of,
+    of_step,
+    read_of,
+    size_of,
+    task_of,
+    total_of,
+    tres_in,
+    tres_out,
+    tres_place,
+    vm_of,
+    written_by,
+)
 from hpcbatch.dialects.slurm.states import system_comment
-from hpcbatch.model.record import JobRecord
-from hpcbatch.model.row import JobRow
-
-MIB = 1024**2
-_UNITS = "KMGTP"
-
-
-class Line(NamedTuple):
-    """A line of sacct: a job (`step` is "") or one of its steps, with what its fields show."""
-
-    record: JobRecord
-    row: JobRow
-    """Of `record`."""
-    step: str
-    job_id: str
-    """`12`, `12_7`, `12_[8-9]`; without the step."""
-    job_id_raw: str
-    name: str
-    state: str
-    """Compact."""
-    state_text: str
-    exit_code: int
-    exit_signal: int
-    submit: datetime | None
-    eligible: datetime | None
-    start: datetime | None
-    end: datetime | None
-    elapsed_s: int
-    """Without the time that it was suspended."""
-    suspended_s: int
-    cpus: int
-    nodes: int
-    allocated_nodes: int
-    node_list: str
-    reason: str
-    priority: int
-    cpu_s: int | None = None
-    tasks: int | None = None
-    rss_bytes: tuple[tuple[str, int], ...] = ()
-    """Of a step: the largest memory of each of its hosts, with the node's name."""
-    cpu_by_host: tuple[tuple[str, int], ...] = ()
-    """Of a step: seconds, with the node's name."""
-    rss_task: int | None = None
-    """Of a step of srun: the task with the largest memory, the only one that is known."""
-    layout: str = "Unknown"
-    requested_freq: str = "0"
-    cancelled_by: str = ""
-    """Of a step of srun that was ended by request."""
-    submit_line: str = ""
-    """Of a step of srun."""
-
-    @property
-    def is_step(self) -> bool:
-        return bool(self.step)
-
-
-class View(NamedTuple):
-    """How values are written."""
-
-    now: datetime
-    tz: tzinfo
-    time_format: str = ""
-    unit: str = ""
-    convert: bool = True
-    group_name: Callable[[int], str] = str
-    """Of a gid; "" where it has none."""
-
-    def size(self, amount: int, power: int = 0) -> str:
-        """`amount` of 1024**power bytes, in the unit requested, or in the greatest that loses nothing (halves count
-        as nothing lost). Source: convert_num_unit2().
-        """
-        number = float(amount)
-        if not amount:
-            return "0"
-        if self.unit:
-            wanted = _UNITS.index(self.unit) + 1
-            number *= 1024.0 ** (power - wanted)
-            power = wanted
-        elif self.convert:
-            while number >= 1024 and int(number) % 512 == 0 and power < len(_UNITS):
-                number /= 1024
-                power += 1
-        text = str(int(number)) if number == int(number) else f"{number:.2f}"
-        return text + ("" if power == 0 else _UNITS[power - 1])
-
-
-Value = Callable[[Line, View], str]
+from hpcbatch.typed import NamedTuple
 
 
 class Field(NamedTuple):
@@ -116,11 +54,6 @@ def _empty(_line: Line, _view: View) -> str:
 def _job(value: Value) -> Value:
     """Of a job; empty for its steps."""
     return lambda line, view: "" if line.is_step else value(line, view)
-
-
-def _step(value: Value) -> Value:
-    """Of a step; empty for the job."""
-    return lambda line, view: value(line, view) if line.is_step else ""
 
 
 def told(line: Line) -> str:
@@ -206,84 +139,6 @@ def _reserved_s(line: Line, view: View) -> int:
     return max(0, int(((line.start or view.now) - line.eligible).total_seconds()))
 
 
-def _most(pairs: tuple[tuple[str, int], ...]) -> tuple[str, int] | None:
-    return max(pairs, key=lambda pair: pair[1]) if pairs else None
-
-
-def _least(pairs: tuple[tuple[str, int], ...]) -> tuple[str, int] | None:
-    return min(pairs, key=lambda pair: pair[1]) if pairs else None
-
-
-def _place(pairs: tuple[tuple[str, int], ...], chosen: tuple[str, int] | None) -> str:
-    """The number of a task: each host of a step has one."""
-    return "" if chosen is None else str(pairs.index(chosen))
-
-
-def _max_rss(line: Line, view: View) -> str:
-    most = _most(line.rss_bytes)
-    return "" if most is None else view.size(most[1])
-
-
-def _max_rss_node(line: Line, _view: View) -> str:
-    most = _most(line.rss_bytes)
-    return "" if most is None else most[0]
-
-
-def _max_rss_task(line: Line, _view: View) -> str:
-    return _place(line.rss_bytes, _most(line.rss_bytes)) if line.rss_task is None else str(line.rss_task)
-
-
-def _ave_rss(line: Line, view: View) -> str:
-    if line.rss_task is not None and line.tasks != 1:
-        return ""
-    sizes = [size for _, size in line.rss_bytes]
-    return view.size(sum(sizes) // len(sizes)) if sizes else ""
-
-
-def _min_cpu(line: Line, _view: View) -> str:
-    least = _least(line.cpu_by_host)
-    return "" if least is None else full(least[1])
-
-
-def _min_cpu_node(line: Line, _view: View) -> str:
-    least = _least(line.cpu_by_host)
-    return "" if least is None else least[0]
-
-
-def _ave_cpu(line: Line, _view: View) -> str:
-    seconds = [used for _, used in line.cpu_by_host]
-    if not seconds and line.cpu_s is not None and line.tasks:
-        return full(line.cpu_s // line.tasks)
-    return full(sum(seconds) // len(seconds)) if seconds else ""
-
-
-def _usage(cpu: Callable[[Line], str], mem: Callable[[Line], str]) -> Value:
-    """`cpu=…,mem=…` of a step, as far as known."""
-
-    def value(line: Line, _view: View) -> str:
-        parts = {"cpu": cpu(line) if line.cpu_by_host else "", "mem": mem(line) if line.rss_bytes else ""}
-        return ",".join(f"{name}={text}" for name, text in parts.items() if text)
-
-    return _step(value)
-
-
-def _usage_sizes(pick: Callable[[list[int]], int]) -> Value:
-    def value(line: Line, view: View) -> str:
-        cpu, mem = [used for _, used in line.cpu_by_host], [size for _, size in line.rss_bytes]
-        parts = ([f"cpu={full(pick(cpu))}"] if cpu else []) + ([f"mem={view.size(pick(mem))}"] if mem else [])
-        return ",".join(parts)
-
-    return _step(value)
-
-
-def _mean(numbers: list[int]) -> int:
-    return sum(numbers) // len(numbers)
-
-
-def _name_of(pair: tuple[str, int] | None) -> str:
-    return "" if pair is None else pair[0]
-
-
 _number = Kind.NUMBER
 FIELDS: dict[str, Field] = {
     "Account": Field(10, lambda line, _: line.row.account),
@@ -292,13 +147,13 @@ FIELDS: dict[str, Field] = {
     "AllocNodes": Field(10, lambda line, _: str(line.allocated_nodes)),
     "AllocTRES": Field(10, _alloc_tres),
     "AssocID": Field(7, lambda *_: "0", _number),
-    "AveCPU": Field(10, _step(_ave_cpu)),
-    "AveCPUFreq": Field(10, _step(lambda *_: "0")),
-    "AveDiskRead": Field(14, _empty),
-    "AveDiskWrite": Field(14, _empty),
+    "AveCPU": Field(10, of_step(ave_cpu)),
+    "AveCPUFreq": Field(10, of_step(lambda *_: "0")),
+    "AveDiskRead": Field(14, disk(average_of, read_of)),
+    "AveDiskWrite": Field(14, disk(average_of, written_by)),
     "AvePages": Field(10, _empty),
-    "AveRSS": Field(10, _step(_ave_rss)),
-    "AveVMSize": Field(10, _empty),
+    "AveRSS": Field(10, of_step(ave_rss)),
+    "AveVMSize": Field(10, size_of(average_of, vm_of)),
     "BlockID": Field(16, _empty),
     "Cluster": Field(10, lambda line, _: line.record.spec.server),
     "Comment": Field(14, _given("comment")),
@@ -321,30 +176,30 @@ FIELDS: dict[str, Field] = {
     "JobID": Field(-12, _job_id),
     "JobIDRaw": Field(-12, _job_id_raw),
     "JobName": Field(10, lambda line, _: line.name),
-    "Layout": Field(9, _step(lambda line, _: line.layout)),
-    "MaxDiskRead": Field(12, _empty),
-    "MaxDiskReadNode": Field(15, _empty),
-    "MaxDiskReadTask": Field(15, _empty, _number),
-    "MaxDiskWrite": Field(12, _empty),
-    "MaxDiskWriteNode": Field(16, _empty),
-    "MaxDiskWriteTask": Field(16, _empty, _number),
+    "Layout": Field(9, of_step(lambda line, _: line.layout)),
+    "MaxDiskRead": Field(12, disk(most_of, read_of)),
+    "MaxDiskReadNode": Field(15, node_of(read_of)),
+    "MaxDiskReadTask": Field(15, task_of(read_of), _number),
+    "MaxDiskWrite": Field(12, disk(most_of, written_by)),
+    "MaxDiskWriteNode": Field(16, node_of(written_by)),
+    "MaxDiskWriteTask": Field(16, task_of(written_by), _number),
     "MaxPages": Field(8, _empty),
     "MaxPagesNode": Field(12, _empty),
     "MaxPagesTask": Field(14, _empty, _number),
-    "MaxRSS": Field(10, _step(_max_rss)),
-    "MaxRSSNode": Field(10, _step(_max_rss_node)),
-    "MaxRSSTask": Field(10, _step(_max_rss_task), _number),
-    "MaxVMSize": Field(10, _empty),
-    "MaxVMSizeNode": Field(14, _empty),
-    "MaxVMSizeTask": Field(14, _empty, _number),
+    "MaxRSS": Field(10, of_step(max_rss)),
+    "MaxRSSNode": Field(10, of_step(max_rss_node)),
+    "MaxRSSTask": Field(10, of_step(max_rss_task), _number),
+    "MaxVMSize": Field(10, size_of(most_of, vm_of)),
+    "MaxVMSizeNode": Field(14, node_of(vm_of)),
+    "MaxVMSizeTask": Field(14, task_of(vm_of), _number),
     "McsLabel": Field(12, _empty),
-    "MinCPU": Field(10, _step(_min_cpu)),
-    "MinCPUNode": Field(10, _step(_min_cpu_node)),
-    "MinCPUTask": Field(10, _step(lambda line, _: _place(line.cpu_by_host, _least(line.cpu_by_host))), _number),
+    "MinCPU": Field(10, of_step(min_cpu)),
+    "MinCPUNode": Field(10, of_step(min_cpu_node)),
+    "MinCPUTask": Field(10, of_step(min_cpu_task), _number),
     "NCPUS": Field(10, lambda line, _: str(line.cpus), _number),
     "NNodes": Field(8, lambda line, _: str(line.nodes), _number),
     "NodeList": Field(15, lambda line, _: line.node_list),
-    "NTasks": Field(8, _step(lambda line, _: "" if line.tasks is None else str(line.tasks)), _number),
+    "NTasks": Field(8, of_step(lambda line, _: "" if line.tasks is None else str(line.tasks)), _number),
     "Partition": Field(10, _job(lambda line, _: ",".join((line.row.queue, *line.row.other_queues)))),
     "Priority": Field(10, _job(lambda line, _: str(line.priority)), _number),
     "QOS": Field(10, _job(lambda line, _: line.row.qos or "normal")),
@@ -373,38 +228,22 @@ FIELDS: dict[str, Field] = {
     "Timelimit": Field(10, _job(_timelimit)),
     "TimelimitRaw": Field(10, _job(_timelimit_raw)),
     "TotalCPU": Field(10, lambda line, _: cpu_time(line.cpu_s)),
-    "TRESUsageInAve": Field(14, _usage_sizes(_mean)),
-    "TRESUsageInMax": Field(14, _usage_sizes(max)),
-    "TRESUsageInMaxNode": Field(
-        18, _usage(lambda line: _name_of(_most(line.cpu_by_host)), lambda line: _name_of(_most(line.rss_bytes)))
-    ),
-    "TRESUsageInMaxTask": Field(
-        18,
-        _usage(
-            lambda line: _place(line.cpu_by_host, _most(line.cpu_by_host)),
-            lambda line: _place(line.rss_bytes, _most(line.rss_bytes)),
-        ),
-    ),
-    "TRESUsageInMin": Field(14, _usage_sizes(min)),
-    "TRESUsageInMinNode": Field(
-        18, _usage(lambda line: _name_of(_least(line.cpu_by_host)), lambda line: _name_of(_least(line.rss_bytes)))
-    ),
-    "TRESUsageInMinTask": Field(
-        18,
-        _usage(
-            lambda line: _place(line.cpu_by_host, _least(line.cpu_by_host)),
-            lambda line: _place(line.rss_bytes, _least(line.rss_bytes)),
-        ),
-    ),
-    "TRESUsageInTot": Field(14, _usage_sizes(sum)),
-    "TRESUsageOutAve": Field(15, _empty),
-    "TRESUsageOutMax": Field(15, _empty),
-    "TRESUsageOutMaxNode": Field(19, _empty),
-    "TRESUsageOutMaxTask": Field(19, _empty),
+    "TRESUsageInAve": Field(14, tres_in("Ave")),
+    "TRESUsageInMax": Field(14, tres_in("Max")),
+    "TRESUsageInMaxNode": Field(18, tres_place("Max", is_node=True)),
+    "TRESUsageInMaxTask": Field(18, tres_place("Max", is_node=False)),
+    "TRESUsageInMin": Field(14, tres_in("Min")),
+    "TRESUsageInMinNode": Field(18, tres_place("Min", is_node=True)),
+    "TRESUsageInMinTask": Field(18, tres_place("Min", is_node=False)),
+    "TRESUsageInTot": Field(14, tres_in("Tot")),
+    "TRESUsageOutAve": Field(15, tres_out(size_of(average_of, written_by))),
+    "TRESUsageOutMax": Field(15, tres_out(size_of(most_of, written_by))),
+    "TRESUsageOutMaxNode": Field(19, tres_out(node_of(written_by))),
+    "TRESUsageOutMaxTask": Field(19, tres_out(task_of(written_by))),
     "TRESUsageOutMin": Field(15, _empty),
     "TRESUsageOutMinNode": Field(19, _empty),
     "TRESUsageOutMinTask": Field(19, _empty),
-    "TRESUsageOutTot": Field(15, _empty),
+    "TRESUsageOutTot": Field(15, tres_out(size_of(total_of, written_by))),
     "UID": Field(6, _job(lambda line, _: str(line.record.status.uid)), _number),
     "User": Field(9, _job(lambda line, _: line.row.user)),
     "UserCPU": Field(10, _empty),

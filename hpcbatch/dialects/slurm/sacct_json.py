@@ -6,11 +6,12 @@ The exit codes are those of the jobs; the real plugin of that version told 0 for
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 from hpcbatch.dialects.slurm.data import document, epoch
-from hpcbatch.dialects.slurm.sacct_fields import MIB, Line, told
+from hpcbatch.dialects.slurm.sacct_fields import told
+from hpcbatch.dialects.slurm.sacct_line import MIB, Line
 from hpcbatch.dialects.slurm.states import LONG
+from hpcbatch.typed import Any
 
 _TRES = {"cpu": 1, "mem": 2, "energy": 3, "node": 4, "billing": 5}
 """The ids that slurmdbd gives to these."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import NamedTuple
 
 from hpcbatch.dialects.slurm.begin import parse_time
 from hpcbatch.dialects.slurm.errors import VERSION_TEXT, SlurmAnswer, SlurmUsageError
@@ -15,6 +14,7 @@ from hpcbatch.dialects.slurm.sacct_fields import BRIEF, DEFAULT, FIELDS, LONG
 from hpcbatch.dialects.slurm.sacct_help import SACCT_HELP, SACCT_USAGE
 from hpcbatch.dialects.slurm.states import LONG as STATE_NAMES
 from hpcbatch.dialects.slurm.values import parse_time_s
+from hpcbatch.typed import NamedTuple
 
 
 def _flag(name: str, short: str = "", *aliases: str) -> Option:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, tzinfo
-from typing import NamedTuple
 
 from hpcbatch.dialects.slurm.associations import ROOT, Association, Directory
 from hpcbatch.dialects.slurm.clock import full, stamp
@@ -14,6 +13,7 @@ from hpcbatch.dialects.slurm.sacctmgr_fields import FORMATS, WITH_ASSOCIATIONS, 
 from hpcbatch.dialects.slurm.sacctmgr_limits import limit_columns
 from hpcbatch.dialects.slurm.sacctmgr_options import Listing
 from hpcbatch.model.accounts import PARENT_SHARES, Qos
+from hpcbatch.typed import NamedTuple
 
 _RPC = "9728"
 """The protocol of Slurm 22.05."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
-from typing import NamedTuple
 
 from hpcbatch.dialects.slurm.errors import SlurmUsageError
 from hpcbatch.dialects.slurm.sacctmgr_values import parse_count, parse_minutes, parse_tres
 from hpcbatch.model.account_change import AccountChange, Action, Entity, NameEdit, Setting
 from hpcbatch.model.account_limits import WORDS, Amount
 from hpcbatch.model.accounts import PARENT_SHARES
+from hpcbatch.typed import NamedTuple
 
 _FLAGS = (
     "DenyOnLimit",

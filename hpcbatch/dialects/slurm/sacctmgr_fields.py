@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from hpcbatch.dialects.slurm.errors import SlurmUsageError
 from hpcbatch.dialects.slurm.field_table import Heading
+from hpcbatch.typed import NamedTuple
 
 _TABLE = """
 Account|10|Account:3 Acct:4

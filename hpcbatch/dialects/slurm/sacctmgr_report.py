@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 from hpcbatch.dialects.slurm.errors import SlurmUsageError
 from hpcbatch.dialects.slurm.sacctmgr_change import Request
@@ -11,6 +10,7 @@ from hpcbatch.dialects.slurm.sacctmgr_values import format_minutes, format_tres
 from hpcbatch.model.account_change import AccountChange, Action, Entity, NameEdit, Problem, Setting
 from hpcbatch.model.account_limits import WORDS, Amount
 from hpcbatch.model.accounts import PARENT_SHARES, Accounts, Association
+from hpcbatch.typed import NamedTuple
 
 QUESTION = "Would you like to commit changes?"
 NO_CONDITIONS = "You didn't set any conditions with 'WHERE'.\nAre you sure you want to continue?"

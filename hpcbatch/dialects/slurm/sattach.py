@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Final, NamedTuple
 
 from hpcbatch.dialects.slurm.errors import VERSION_TEXT, SlurmAnswer, SlurmUsageError
 from hpcbatch.dialects.slurm.getopt import Option, Parser, Takes
@@ -12,6 +11,7 @@ from hpcbatch.errors import NotSupportedError
 from hpcbatch.model.interactive import Interactive
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.state import JobState
+from hpcbatch.typed import Final, NamedTuple
 
 USAGE: Final = "Usage: sattach [options] <jobid.stepid>"
 PARSER: Final = Parser(

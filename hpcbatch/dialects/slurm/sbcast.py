@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
 
 from hpcbatch.dialects.slurm.errors import VERSION_TEXT, SlurmAnswer, SlurmUsageError
 from hpcbatch.dialects.slurm.getopt import Option, Parser, Takes
+from hpcbatch.typed import Final, NamedTuple
 
 USAGE: Final = "Usage: sbcast [-CfFjpvV] SOURCE DEST"
 _PASSED_ON: Final = (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
 
 from hpcbatch.dataclass import dataclass
 from hpcbatch.dialects.slurm.array_rows import listed, named
@@ -28,6 +27,7 @@ from hpcbatch.model.named import NamedJob
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.signals import KILL, TERM, signal_number
 from hpcbatch.model.state import JobState
+from hpcbatch.typed import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from hpcbatch.model.record import JobStatus

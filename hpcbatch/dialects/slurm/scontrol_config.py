@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import datetime, tzinfo
-from typing import NamedTuple
 
 from hpcbatch.dialects.slurm.clock import full, stamp
 from hpcbatch.dialects.slurm.errors import SLURM_VERSION
@@ -17,6 +16,7 @@ from hpcbatch.dialects.slurm.scontrol_show import format_ping
 from hpcbatch.dialects.slurm.squeue import MIN_JOB_AGE
 from hpcbatch.model.preemption import PreemptionConfig
 from hpcbatch.model.priority import PriorityConfig
+from hpcbatch.typed import NamedTuple
 
 _ORDER = """
 AccountingStorageBackupHost AccountingStorageEnforce AccountingStorageHost AccountingStorageExternalHost

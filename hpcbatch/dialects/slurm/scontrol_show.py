@@ -88,13 +88,14 @@ def read_step(text: str) -> tuple[NamedJob | None, str]:
 
 
 def format_steps(steps: Iterable[Step], tz: tzinfo, *, time_format: str = "", one_line: bool = False) -> str:
-    """`scontrol show step`, as recorded from 22.05.8; the process of srun is not known."""
+    """`scontrol show step`, as recorded from 22.05.8; the process of srun is that in its pod."""
     between, end = (" ", "\n") if one_line else ("\n   ", "\n\n")
     shown = []
     for step in steps:
         row, srun = step.row, step.srun
         nodes = len(step.hosts)
         cpus = 0 if srun is None else srun.cpus
+        host, pid = ("(null)", 0) if srun is None or not row.hosts else (row.hosts[0], srun.srun_pid or 0)
         limit = "UNLIMITED" if srun is None or srun.limit_s is None else full(srun.limit_s)
         lines = [
             f"StepId={step.step_id} UserId={0 if row.uid is None else row.uid} "
@@ -104,7 +105,7 @@ def format_steps(steps: Iterable[Step], tz: tzinfo, *, time_format: str = "", on
             "TRES=(null)" if srun is None else f"TRES=cpu={cpus},mem=0,node={nodes}",
             "ResvPorts=(null)",
             "CPUFreqReq=Default" if srun is None else f"CPUFreqReq=Default Dist={srun.distribution.capitalize()}",
-            f"SrunHost:Pid={'(null)' if srun is None else row.hosts[0] if row.hosts else '(null)'}:0",
+            f"SrunHost:Pid={host}:{pid}",
         ]
         shown.append(between.join(lines) + end)
     return "".join(shown)

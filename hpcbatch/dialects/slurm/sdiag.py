@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, tzinfo
-from typing import NamedTuple
 
 from hpcbatch.dialects.slurm.clock import ctime
 from hpcbatch.dialects.slurm.errors import VERSION_TEXT, SlurmAnswer, SlurmUsageError
@@ -13,6 +12,7 @@ from hpcbatch.dialects.slurm.help import SDIAG_HELP, SDIAG_USAGE
 from hpcbatch.model.indices import Indices
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.state import WAITING, JobState
+from hpcbatch.typed import NamedTuple
 
 PARSER = Parser(
     "sdiag",

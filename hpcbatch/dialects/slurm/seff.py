@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 from hpcbatch.dialects.slurm.attributes import number
 from hpcbatch.dialects.slurm.clock import full
 from hpcbatch.dialects.slurm.errors import SlurmUsageError
 from hpcbatch.dialects.slurm.ids import parse_id
-from hpcbatch.dialects.slurm.sacct_fields import Line
+from hpcbatch.dialects.slurm.sacct_line import Line
 from hpcbatch.dialects.slurm.states import LONG
 from hpcbatch.model.named import NamedJob
+from hpcbatch.typed import NamedTuple
 
 HELP = """\
 Usage: seff [Options] <Jobid>

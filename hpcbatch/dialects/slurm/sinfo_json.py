@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from hpcbatch.dialects.slurm.data import epoch
 from hpcbatch.dialects.slurm.errors import SLURM_VERSION
@@ -11,6 +10,7 @@ from hpcbatch.dialects.slurm.memory import MIB, size
 from hpcbatch.dialects.slurm.node_states import features, node_state
 from hpcbatch.model.node_features import ACTIVE, AVAILABLE
 from hpcbatch.model.row import NodeRow, QueueRow
+from hpcbatch.typed import Any
 
 _ARCH = {"amd64": "x86_64", "arm64": "aarch64"}
 _FLAGS = {"DRAIN": "DRAIN", "FAIL": "FAIL", "NOT_RESPONDING": "NOT_RESPONDING"}

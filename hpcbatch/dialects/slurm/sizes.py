@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from itertools import groupby
-from typing import NamedTuple
 
 from hpcbatch.dataclass import replace
 from hpcbatch.dialects.slurm.errors import SlurmUsageError
@@ -13,6 +12,7 @@ from hpcbatch.dialects.slurm.request import Request
 from hpcbatch.dialects.slurm.tres import GPU, Amounts, gpus_of, same_type
 from hpcbatch.model.chunk import MAX_CHUNKS, Chunk
 from hpcbatch.model.spec import Arrangement
+from hpcbatch.typed import NamedTuple
 
 MIB = 1024**2
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
 
 from hpcbatch.dialects.slurm.errors import VERSION_TEXT, SlurmAnswer, SlurmUsageError
 from hpcbatch.dialects.slurm.getopt import Option, Parser, Takes
 from hpcbatch.dialects.slurm.help import SPRIO_HELP, SPRIO_USAGE
 from hpcbatch.dialects.slurm.ids import parse_id, split_ids
 from hpcbatch.model.priority import Factors, PriorityConfig
+from hpcbatch.typed import Any, NamedTuple
 
 PARSER = Parser(
     "sprio",

@@ -6,7 +6,6 @@ Source: print.c of squeue 22.05.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
 
 from hpcbatch.dialects.slurm.attributes import number
 from hpcbatch.dialects.slurm.clock import short
@@ -17,6 +16,7 @@ from hpcbatch.dialects.slurm.squeue_format import View
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.spec import Sharing
+from hpcbatch.typed import NamedTuple
 
 
 class Detail(NamedTuple):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime, tzinfo
-from typing import NamedTuple
 
 from hpcbatch.dialects.slurm.clock import short, stamp
 from hpcbatch.dialects.slurm.hostlist import compress
@@ -30,6 +29,7 @@ from hpcbatch.dialects.slurm.states import (
     used_s,
 )
 from hpcbatch.model.row import JobRow
+from hpcbatch.typed import NamedTuple
 
 
 class View(NamedTuple):

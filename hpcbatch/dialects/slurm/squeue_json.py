@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
 
 from hpcbatch.dialects.slurm import states
 from hpcbatch.dialects.slurm.array_records import ShownJob
@@ -20,6 +19,7 @@ from hpcbatch.model.record import JobRecord
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.spec import Sharing
 from hpcbatch.record.rows import row_of
+from hpcbatch.typed import Any
 
 _TASK = re.compile(r"ArrayTaskId=(\S+)")
 _NOWHERE = (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from hpcbatch.dialects.slurm.errors import VERSION_TEXT, SlurmAnswer, SlurmUsageError
 from hpcbatch.dialects.slurm.getopt import Option, Parser, Takes
@@ -13,6 +12,7 @@ from hpcbatch.dialects.slurm.ids import SHOWN, parse_id, split_ids
 from hpcbatch.dialects.slurm.states import ACTIVE, LONG
 from hpcbatch.dialects.slurm.values import leading_number
 from hpcbatch.model.named import NamedJob
+from hpcbatch.typed import NamedTuple
 
 DEFAULT_FORMAT = "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R"
 LONG_FORMAT = "%.18i %.9P %.8j %.8u %.8T %.10M %.9l %.6D %R"

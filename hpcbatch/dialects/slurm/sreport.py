@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta, tzinfo
-from typing import NamedTuple
 
 from hpcbatch.dialects.slurm.associations import ROOT
 from hpcbatch.dialects.slurm.clock import stamp
@@ -12,6 +11,7 @@ from hpcbatch.dialects.slurm.errors import SlurmUsageError
 from hpcbatch.dialects.slurm.field_table import Heading, table
 from hpcbatch.dialects.slurm.sreport_options import Options, Report, Unit
 from hpcbatch.model.report import Job
+from hpcbatch.typed import NamedTuple
 
 _RULE = "-" * 80
 _NO_ACCOUNT = "(null)"

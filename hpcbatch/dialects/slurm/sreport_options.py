@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import NamedTuple
 
 from hpcbatch.dialects.slurm.begin import parse_time
 from hpcbatch.dialects.slurm.errors import VERSION_TEXT, SlurmAnswer, SlurmUsageError
@@ -13,6 +12,7 @@ from hpcbatch.dialects.slurm.field_table import Style, style_of
 from hpcbatch.dialects.slurm.getopt import Option, Parser, Takes
 from hpcbatch.dialects.slurm.help import SREPORT_HELP
 from hpcbatch.errors import NotSupportedError
+from hpcbatch.typed import NamedTuple
 
 PARSER = Parser(
     "sreport",

@@ -7,9 +7,9 @@ from datetime import datetime
 
 from hpcbatch.dialects.slurm import states
 from hpcbatch.dialects.slurm.hostlist import compress
-from hpcbatch.dialects.slurm.sacct_fields import Line
+from hpcbatch.dialects.slurm.sacct_line import Figure, Line, TaskUsage
 from hpcbatch.model.record import JobStatus
-from hpcbatch.model.step import StepRecord
+from hpcbatch.model.step import StepRecord, TaskFigure
 
 _SIGTERM = 15
 
@@ -45,6 +45,7 @@ def lines_of(job: Line, now: datetime) -> Iterator[Line]:
             cpu_by_host=((nodes[0], cpu_s),) if nodes and cpu_s is not None and step.tasks == 1 else (),
             rss_bytes=((_largest(status, step), step.max_rss_bytes),) if step.max_rss_bytes else (),
             rss_task=step.max_rss_task,
+            by_task=_by_task(status, step),
             layout=step.distribution.capitalize() or "Unknown",
             requested_freq="Unknown",
             cancelled_by=status.owner if by else "",
@@ -68,8 +69,28 @@ def used_by_place(status: JobStatus) -> dict[int, int]:
     return found
 
 
+def _by_task(status: JobStatus, step: StepRecord) -> TaskUsage | None:
+    if step.rss_total_bytes is None:
+        return None
+    return TaskUsage(
+        cpu=_figure(status, step.cpu_by_task),
+        least_cpu=_figure(status, step.least_cpu),
+        rss_total=step.rss_total_bytes,
+        vm=_figure(status, step.vm_by_task),
+        read=_figure(status, step.read_by_task),
+        written=_figure(status, step.written_by_task),
+    )
+
+
+def _figure(status: JobStatus, figure: TaskFigure | None) -> Figure | None:
+    return None if figure is None else Figure(figure.total, figure.most, _node(status, figure.host), figure.task)
+
+
 def _largest(status: JobStatus, step: StepRecord) -> str:
-    place = step.max_rss_host
+    return _node(status, step.max_rss_host)
+
+
+def _node(status: JobStatus, place: int | None) -> str:
     return status.hosts[place].node if place is not None and place < len(status.hosts) else ""
 
 

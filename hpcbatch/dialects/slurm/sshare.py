@@ -5,7 +5,6 @@ is counted against a share, which is what Slurm shows then.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 from hpcbatch.dialects.slurm.associations import ROOT, Association, Directory
 from hpcbatch.dialects.slurm.errors import VERSION_TEXT, SlurmAnswer
@@ -15,6 +14,7 @@ from hpcbatch.dialects.slurm.help import SSHARE_HELP
 from hpcbatch.dialects.slurm.sacctmgr_values import format_tres
 from hpcbatch.model.accounts import PARENT_SHARES
 from hpcbatch.model.share import Share
+from hpcbatch.typed import NamedTuple
 
 PARSER = Parser(
     "sshare",

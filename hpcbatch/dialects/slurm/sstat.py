@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from hpcbatch.dialects.slurm.errors import VERSION_TEXT, SlurmAnswer, SlurmUsageError
 from hpcbatch.dialects.slurm.field_table import Heading, Style, headings, list_of_fields, style_of, table
 from hpcbatch.dialects.slurm.getopt import Option, Parser, Takes
 from hpcbatch.dialects.slurm.help import SSTAT_HELP, SSTAT_USAGE
 from hpcbatch.dialects.slurm.ids import parse_id, split_ids
-from hpcbatch.dialects.slurm.sacct_fields import FIELDS, Line, View
+from hpcbatch.dialects.slurm.sacct_fields import FIELDS
+from hpcbatch.dialects.slurm.sacct_line import Line, View
+from hpcbatch.dialects.slurm.sacct_usage import Pick, average_of, most_of, read_of, written_by
 from hpcbatch.dialects.slurm.steps import BATCH
 from hpcbatch.model.named import NamedJob
+from hpcbatch.typed import NamedTuple
 
 PARSER = Parser(
     "sstat",
@@ -57,6 +59,13 @@ _DEFAULT = (
     "tresusageoutmintask,tresusageouttot"
 )
 _PIDS = "jobid,nodelist,pids"
+_BYTES: Mapping[str, tuple[Callable[[Line, Pick], int | None], Pick]] = {
+    "AveDiskRead": (average_of, read_of),
+    "AveDiskWrite": (average_of, written_by),
+    "MaxDiskRead": (most_of, read_of),
+    "MaxDiskWrite": (most_of, written_by),
+}
+"""What sacct shows in megabytes."""
 
 
 class WantedSteps(NamedTuple):
@@ -142,4 +151,8 @@ def format_usage(lines: Sequence[Line], options: SstatOptions, view: View) -> It
 def _value(line: Line, name: str, view: View) -> str:
     if name == "Nodelist":
         return line.node_list
+    if name in _BYTES:
+        amount, pick = _BYTES[name]
+        found = amount(line, pick)
+        return "" if found is None else view.size(found)
     return "" if name == "Pids" else FIELDS[name].value(line, view)

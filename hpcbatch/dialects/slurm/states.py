@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.state import WAITING, JobState, Reason
 from hpcbatch.model.warning import warning_in
+from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hpcbatch.model.record import JobStatus

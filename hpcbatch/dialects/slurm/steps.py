@@ -6,11 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple
 
 from hpcbatch.dialects.slurm.ids import row_id
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.state import JobState
+from hpcbatch.typed import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from hpcbatch.model.record import JobStatus

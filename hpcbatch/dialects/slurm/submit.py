@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import NamedTuple, TypeAlias
 
 from hpcbatch.dialects.slurm.array_spec import limit_note
 from hpcbatch.dialects.slurm.dependency import parse_dependency
@@ -32,6 +31,7 @@ from hpcbatch.model.free_text import check_text
 from hpcbatch.model.image import parse_image
 from hpcbatch.model.outcome import Fate, Outcome
 from hpcbatch.model.spec import Arrangement, JobSpec, Output, Sharing, Submission
+from hpcbatch.typed import NamedTuple, TypeAlias
 
 MAX_NAME = 1024
 """Longest job name; MAX_CHAR_LEN limits slurmctld likewise."""

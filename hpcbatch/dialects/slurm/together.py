@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TypeAlias
 
 from hpcbatch.dialects.slurm.errors import SlurmUsageError
 from hpcbatch.dialects.slurm.notebook import Notebook
 from hpcbatch.dialects.slurm.placement_values import parse_hostfile
 from hpcbatch.dialects.slurm.request import Place, Request
+from hpcbatch.typed import TypeAlias
 
 ReadFile: TypeAlias = Callable[[str | None], tuple[str | None, bytes]]
 """Reads the file of that name and returns its path and content. Raises OSError if it cannot."""

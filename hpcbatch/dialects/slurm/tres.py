@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import TypeAlias
+
+from hpcbatch.typed import TypeAlias
 
 Amounts: TypeAlias = dict[str, int]
 """By name, each at least 1. A GPU of a certain type is a resource of its own, `gpu:a100`."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import NamedTuple
 
 from hpcbatch.dataclass import dataclass, replace
 from hpcbatch.dialects.slurm import states, values
@@ -25,6 +24,7 @@ from hpcbatch.model.spec import MAX_FIXED_PRIORITY, JobSpec, Output
 from hpcbatch.model.state import WAITING, JobState
 from hpcbatch.model.text import is_printable, printable
 from hpcbatch.record.rows import row_of
+from hpcbatch.typed import NamedTuple
 
 RELEASE = 2**32 - 1
 """Slurm's INFINITE: as a priority it takes the hold off."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from hpcbatch.dialects.slurm.clock import full
 from hpcbatch.dialects.slurm.getopt import Given, Parser, Takes
 from hpcbatch.dialects.slurm.memory import size
+from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hpcbatch.dialects.slurm.request import Request

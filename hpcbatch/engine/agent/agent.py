@@ -28,6 +28,7 @@ from hpcbatch.api.informer import Informer
 from hpcbatch.api.port import Object, WatchEvent
 from hpcbatch.api.resources import CONFIGMAPS, LEASES, NAMESPACES, NODES, PODS, SECRETS, VOLCANO_JOBS, Resource
 from hpcbatch.engine.agent import logs
+from hpcbatch.engine.agent.hints import runner_hints
 from hpcbatch.engine.agent.node import (
     LEASE_NAMESPACE,
     LEASE_S,
@@ -188,15 +189,14 @@ class Agent:
     def write_status(self, run: PodRun) -> None:
         uid, now = run.uid, self.now()
 
-        def change(pod: Object) -> Object | None:
+        def change(pod: Object) -> Object:
             if pod["metadata"]["uid"] != uid:
-                return None
+                return pod
             generation = pod["metadata"].get("generation") or 0
-            pod["status"] = pod_status(run.parts, pod.get("status") or {}, generation, now)
-            return pod
+            return {**pod, "status": pod_status(run.parts, pod.get("status") or {}, generation, now)}
 
         try:
-            self.registry.update(PODS, run.name, run.namespace, change, subresource="status")
+            self.registry.modify(self.registry.kind(PODS), run.name, run.namespace, change, subresource="status")
         except NotFoundError:
             pass
 
@@ -378,7 +378,10 @@ class Agent:
             path=path,
             ip=host_address(),
             ssh_dir=prepare_ssh_directory(self.state_dir.resolve() / "ssh", path) if mode.name != "plain" else "",
-            variables=yielding((node.cpus for node in self._nodes.values()), len(os.sched_getaffinity(0))),
+            variables={
+                **yielding((node.cpus for node in self._nodes.values()), len(os.sched_getaffinity(0))),
+                **runner_hints(path),
+            },
         )
 
     def _register_nodes(self) -> None:

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import hpcbatch
 from hpcbatch.api.port import Object
+from hpcbatch.engine.machine import architecture
 from hpcbatch.model.labels import MACHINE_CPUS, MACHINE_MEMORY
 from hpcbatch.units import rfc3339
 
@@ -21,7 +22,6 @@ LEASE_NAMESPACE: Final = "kube-node-lease"
 LEASE_S: Final = 3600
 """Nodes and store end together, so nobody watches the lease; it is renewed seldom, to leave an idle engine idle."""
 
-_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 _CONDITIONS = (
     ("MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
     ("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
@@ -40,7 +40,7 @@ class NodeSpec:
 
 
 def node_metadata(spec: NodeSpec) -> dict[str, Any]:
-    arch = _architecture()
+    arch = architecture()
     labels = {
         "beta.kubernetes.io/arch": arch,
         "beta.kubernetes.io/os": "linux",
@@ -95,7 +95,7 @@ def node_status(spec: NodeSpec, state_dir: Path, host_ip: str, now: datetime) ->
             "kubeletVersion": KUBELET_VERSION,
             "kubeProxyVersion": "",
             "operatingSystem": "linux",
-            "architecture": _architecture(),
+            "architecture": architecture(),
         },
     }
 
@@ -125,11 +125,6 @@ def host_address() -> str:
             return str(probe.getsockname()[0])
         except OSError:  # no network
             return "127.0.0.1"
-
-
-def _architecture() -> str:
-    machine = platform.machine()
-    return _ARCHITECTURES.get(machine, machine)
 
 
 def _first_line(path: str) -> str:

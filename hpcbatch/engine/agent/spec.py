@@ -8,7 +8,7 @@ import pwd
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, Final
 
 from hpcbatch.api.port import Object
 from hpcbatch.engine.agent.environment import Fetch, NotReadyError, config_error, environment, expand
@@ -16,6 +16,11 @@ from hpcbatch.engine.agent.volumes import Volume
 from hpcbatch.units import memory_bytes
 
 Message = dict[str, Any]
+
+
+_MEMORY_DIR: Final = "/.hpcbatch"
+"""An empty directory in memory that each container has for itself."""
+_MEMORY_DIR_VARIABLE: Final = "HPCBATCH_MEMORY_DIR"  # runner/common.sh
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +105,8 @@ def start_message(
     user = _user(pod, container, host)
     own = environment(pod, container, fetch, facts)
     defaults = {"PATH": host.path, "HOSTNAME": hostname(pod), "HOME": _home(user, host), **host.variables}
+    if host.mode != "plain":
+        defaults[_MEMORY_DIR_VARIABLE] = _MEMORY_DIR
     _check_command(container)
     words = [*container["command"], *(container.get("args") or ())]
     security = _security(pod, container)
@@ -200,7 +207,7 @@ def _home(user: Message | None, host: Host) -> str:
 def _mounts(
     pod: Object, container: Object, volumes: Mapping[str, Volume], host: Host, variables: Mapping[str, str]
 ) -> list[Message]:
-    mounts = []
+    mounts: list[Message] = [{"target": _MEMORY_DIR}] if host.mode != "plain" else []
     if host.ssh_dir and own_network(pod["spec"]):
         mounts.append({"target": "/etc/ssh", "source": host.ssh_dir, "read_only": True})
     for mount in container.get("volumeMounts") or ():

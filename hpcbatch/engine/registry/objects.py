@@ -25,7 +25,7 @@ from hpcbatch.engine.registry.schema import CompiledSchema
 from hpcbatch.engine.registry.selectors import named, selector
 from hpcbatch.engine.registry.statuses import Cause
 from hpcbatch.engine.registry.store import Change, ResourceKey, Store, StoreEvent
-from hpcbatch.engine.registry.values import check_size, same, share
+from hpcbatch.engine.registry.values import check_size, is_small, same, share
 from hpcbatch.engine.registry.writes import (
     Admission,
     Operation,
@@ -60,6 +60,7 @@ class Objects:
         for crd in store.items(_CRD_KEY):
             self._serve(crd)
         store.observe(self._follow_definitions)
+        store.check = _check_written
         self._collector = Collector(store, self._kinds.get, self._knows, now)
 
     # --- kinds ---
@@ -294,8 +295,6 @@ class Objects:
         """Called under the lock when a new object is stored."""
 
     def _put(self, kind: Kind, space: str, name: str, obj: Object) -> Object:
-        if not obj["metadata"].get("deletionTimestamp"):  # what has grown too large can still be deleted
-            check_size(obj)
         return self.store.write([Change(kind.key, space, name, obj)])[0]
 
     # --- the steps of a write ---
@@ -307,10 +306,11 @@ class Objects:
         schema = self._schemas.get(kind.key)
         if schema is not None:
             fields = {key: value for key, value in obj.items() if old is None or old.get(key) is not value}
-            pruned, more = schema.prune(fields)
-            unknown.extend(more)
-            kept = {key: value for key, value in obj.items() if key not in fields}
-            obj = schema.default({**kept, **pruned}, done=kept)
+            if not schema.is_tidy(fields):
+                pruned, more = schema.prune(fields)
+                unknown.extend(more)
+                kept = {key: value for key, value in obj.items() if key not in fields}
+                obj = schema.default({**kept, **pruned}, done=kept)
         else:
             obj, more = clean_core(kind, obj, old)
             unknown.extend(more)
@@ -335,7 +335,7 @@ class Objects:
         for mutate in admission.mutators:
             obj = mutate(operation, obj, old)
         schema = self._schemas.get(kind.key)
-        return schema.default(schema.prune(obj)[0]) if schema is not None else obj
+        return obj if schema is None or schema.is_tidy(obj) else schema.default(schema.prune(obj)[0])
 
     def _check(self, kind: Kind, obj: Object, old: Object | None, subresource: str) -> None:
         """Names, schema and rules, then validating admission. Raises the ApiError that names all faults."""
@@ -383,3 +383,9 @@ class Objects:
             why = f"unable to create new content in namespace {namespace} because it is being terminated"
             cause = Cause("NamespaceTerminating", "metadata.namespace", f"namespace {namespace} is being terminated")
             raise statuses.forbidden(kind, name, why, [cause])
+
+
+def _check_written(obj: Object, text: str) -> None:
+    """What has grown too large can still be deleted."""
+    if not is_small(text) and not obj["metadata"].get("deletionTimestamp"):
+        check_size(obj)

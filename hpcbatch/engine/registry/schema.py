@@ -24,10 +24,11 @@ from hpcbatch.engine.registry.statuses import (
     TYPE_INVALID,
     Cause,
 )
+from hpcbatch.engine.registry.tidy import FREE as _FREE
+from hpcbatch.engine.registry.tidy import Tidy, tidy
 from hpcbatch.engine.registry.values import clone, json_kind
 
 Object = dict[str, Any]
-_FREE = "x-kubernetes-preserve-unknown-fields"
 _INT_OR_STRING = "x-kubernetes-int-or-string"
 _COPIED = (
     "enum",
@@ -148,6 +149,8 @@ class CompiledSchema:
     fields: Mapping[str, _Check]
     has_keys: frozenset[str]
     """Top-level fields in which there are lists whose entries must differ."""
+    is_tidy: Tidy
+    """Whether `prune` and `default` would leave an object, or some of its fields, as it is; no is only "not surely"."""
 
     @classmethod
     def of(cls, schema: Mapping[str, Any]) -> CompiledSchema:
@@ -158,7 +161,9 @@ class CompiledSchema:
         fields = {name: _Check.of(part) for name, part in properties.items()}
         shallow = {word: value for word, value in converted.items() if word != "properties"}
         own = schema.get("properties") or {}
-        return cls(schema, _Check.of(shallow), fields, frozenset(name for name in fields if _has_keys(own[name])))
+        has_keys = frozenset(name for name in fields if _has_keys(own[name]))
+        own_parts = {**own, **{word: {_FREE: True} for word in ("apiVersion", "kind", "metadata")}}
+        return cls(schema, _Check.of(shallow), fields, has_keys, tidy({**schema, "properties": own_parts}))
 
     def prune(self, obj: Object) -> tuple[Object, list[str]]:
         """The object without unknown fields, and their paths. Whole numbers written as floats become integers."""

@@ -112,6 +112,8 @@ class Store:
     def __init__(self, path: str, *, history: int = DEFAULT_HISTORY) -> None:
         self.lock = threading.RLock()
         """Held by whoever reads and then writes what depends on it."""
+        self.check: Callable[[Object, str], None] = lambda *_: None
+        """Called with each object and its JSON before it is stored; what it raises stops the write."""
         self._path = path
         self._shelves: dict[ResourceKey, _Shelf] = {}
         self._subscriptions: dict[ResourceKey, list[Subscription]] = {}
@@ -211,7 +213,12 @@ class Store:
         rows: list[tuple[str, ...]] = []
         for change, event in zip(changes, events, strict=True):
             place = (*change.key, change.namespace, change.name)
-            rows.append(place if event.type == "DELETED" else (*place, _encode(event.object)))
+            if event.type == "DELETED":
+                rows.append(place)
+                continue
+            text = _encode(event.object)
+            self.check(event.object, text)
+            rows.append((*place, text))
         db = self._db
         try:
             db.execute("BEGIN IMMEDIATE")

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hpcbatch.engine.machine import architecture
 from hpcbatch.engine.registry.kinds import ALL_VERBS, Kind
 
 Object = dict[str, Any]
@@ -206,5 +207,5 @@ def version() -> Object:
         "buildDate": "1970-01-01T00:00:00Z",
         "goVersion": "",
         "compiler": "",
-        "platform": "linux/amd64",
+        "platform": f"linux/{architecture()}",
     }

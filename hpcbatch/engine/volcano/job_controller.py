@@ -32,6 +32,7 @@ from hpcbatch.api.resources import (
     SERVICES,
     VOLCANO_JOBS,
 )
+from hpcbatch.engine.volcano.news import News, of_group, of_job
 from hpcbatch.engine.volcano.queue_commands import run_queue_command
 from hpcbatch.engine.volcano.ssh_keys import KeyPool
 from hpcbatch.errors import AlreadyExistsError, ApiError, ConflictError, HpcBatchError, NotFoundError
@@ -103,6 +104,7 @@ class JobController:
         self._evicted: dict[str, list[Evicted]] = defaultdict(list)
         self._requests: dict[tuple[str, str], deque[str]] = defaultdict(deque)
         self._memories: dict[str, _Memory] = {}
+        self._news = News()
 
     def start(self) -> None:
         """Returns when everything that was there is known and being worked on."""
@@ -127,7 +129,8 @@ class JobController:
                 self._evicted.pop(meta["uid"], None)
                 self._memories.pop(meta["uid"], None)
                 self._requests.pop((meta["namespace"], meta["name"]), None)
-        self._queue.add(("job", meta["namespace"], meta["name"]))
+        if self._news.is_new(event, of_job(event.object)):
+            self._queue.add(("job", meta["namespace"], meta["name"]))
 
     def _on_pod(self, event: WatchEvent) -> None:
         pod, owner = event.object, controlling_job(event.object)
@@ -152,18 +155,18 @@ class JobController:
             self._queue.add(("job", *key))
 
     def _remember(self, key: tuple[str, str], pod: Object) -> bool:
-        """Keep the newest state of a pod; False if this one is known already."""
+        """Keep the newest state of a pod; False if it says nothing new."""
         name = pod["metadata"]["name"]
         with self._lock:
             held = self._by_job[key].get(name)
             if held is not None and _version(held) >= _version(pod):
                 return False
             self._by_job[key][name] = pod
-        return True
+        return held is None or pod_view(held) != pod_view(pod)
 
     def _on_group(self, event: WatchEvent) -> None:
         owner = controlling_job(event.object)
-        if owner is not None:
+        if self._news.is_new(event, of_group(event.object)) and owner is not None:
             self._queue.add(("job", event.object["metadata"]["namespace"], owner["name"]))
 
     def _on_command(self, event: WatchEvent) -> None:
@@ -231,6 +234,7 @@ class _Sync:
         self.namespace, self.name, self.uid = meta["namespace"], meta["name"], meta["uid"]
         self.key = (self.namespace, self.name)
         self.view: JobView = job_view(job)
+        self.before: Object = job.get("status") or {}
         self.now = controller._now()
         self.controlled: dict[str, str] = dict((job.get("status") or {}).get("controlledResources") or {})
         self.refusals: list[str] = []
@@ -253,7 +257,7 @@ class _Sync:
         decision = decide(
             self.view,
             pods,
-            None if group is None else (group.get("status") or {}).get("phase", ""),
+            _phase(group),
             now=self.now,
             request="TerminateJob" if is_given_up else request,
             evicted=evicted,
@@ -263,7 +267,13 @@ class _Sync:
             self.record("Normal", "ExecuteAction", "Job failed on action SyncJob for retry limit reached")
             memory.refusals = 0
         state = self._carry_out(decision, group)
-        self._write_status(state)
+        status = self._status(state)
+        if self._ends_at_once(state, pods) and not request and not self.refusals:
+            # what was between these two steps nobody has seen, and a kill here leads to both again
+            self.job = {**self.job, "status": status}
+            self.view = job_view(self.job)
+            status = self._status(self._carry_out(decide(self.view, pods, _phase(group), now=self.now), group))
+        self._write_status(status)
         with self.c._lock:
             if request and not is_given_up and waiting:
                 waiting.popleft()
@@ -467,15 +477,26 @@ class _Sync:
         except NotFoundError:
             pass
 
-    def _write_status(self, state: SetState) -> None:
+    def _ends_at_once(self, state: SetState, pods: Sequence[PodView]) -> bool:
+        """Whether the job is on the way to its end and no pod is left that it would wait for."""
+        is_ending = state.phase in {Phase.COMPLETING, Phase.TERMINATING} and state.phase is not self.view.phase
+        return is_ending and not any(pod.is_alive or pod.is_terminating for pod in pods)
+
+    def _status(self, state: SetState) -> Object:
         before = self.job.get("status") or {}
-        status = job_status(self.view, before, state, self._pods(), controlled=self.controlled, now=self.now)
-        if status == before:
+        return job_status(self.view, before, state, self._pods(), controlled=self.controlled, now=self.now)
+
+    def _write_status(self, status: Object) -> None:
+        if status == self.before:
             return
         try:
             self.api.replace(VOLCANO_JOBS, {**self.job, "status": status}, self.namespace, subresource="status")
         except NotFoundError:
             pass
+
+
+def _phase(group: Object | None) -> str | None:
+    return None if group is None else (group.get("status") or {}).get("phase", "")
 
 
 def _unschedulable_since(group: Object | None) -> datetime | None:

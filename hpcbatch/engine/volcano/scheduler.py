@@ -37,6 +37,8 @@ _LONGEST_REST_S = 1.0  # Volcano's own period
 _SAFETY_TICK_S = 60.0
 _AFTER_FAILURE_S = 0.5
 _QUEUE_STATUS_EACH_S = 1.0
+_COUNT_AFTER_S = 1.0
+_COUNTERS = frozenset({"running", "succeeded", "failed"})
 _READY_TEXT = "tasks in gang are ready to be scheduled"
 
 
@@ -55,6 +57,7 @@ class Scheduler:
         self._thread = threading.Thread(target=self._run, name="scheduler", daemon=True)
         self._reported: dict[GroupKey, tuple[str, str]] = {}
         self._pod_told: dict[str, str] = {}
+        self._counted: dict[GroupKey, float] = {}
         self._queues_written_at = -_QUEUE_STATUS_EACH_S
         self._informers = [
             self._informer(resource, follow)
@@ -73,6 +76,7 @@ class Scheduler:
             if event.type == "DELETED":
                 meta = event.object["metadata"]
                 self._reported.pop((meta.get("namespace") or "", meta["name"]), None)
+                self._counted.pop((meta.get("namespace") or "", meta["name"]), None)
                 self._pod_told.pop(meta["uid"], None)
 
         return Informer(self._registry, resource, on_event=on_event)  # type: ignore[arg-type]
@@ -130,6 +134,8 @@ class Scheduler:
         waits = [_SAFETY_TICK_S, *([snapshot.next_expiry_s + 0.01] if snapshot.next_expiry_s is not None else [])]
         if failed:
             waits.append(_AFTER_FAILURE_S)
+        if self._counted:
+            waits.append(_COUNT_AFTER_S)
         waits.append(self._write_queues(session.allocated))
         return min(waits)
 
@@ -227,7 +233,8 @@ class Scheduler:
             return  # a plain pod's
         before = group.get("status") or {}
         status = self._group_status(before, outcome)
-        if status is not None:
+        if status is not None and (not _only_counts(before, status) or self._is_time_to_count(key)):
+            self._counted.pop(key, None)
             try:
                 done = self._registry.replace(PODGROUPS, {**group, "status": status}, namespace)
             except (NotFoundError, ConflictError):
@@ -236,6 +243,12 @@ class Scheduler:
             if outcome.phase == "Running" != before.get("phase"):
                 self._record(group, "Normal", "Scheduled", "pod group is ready")
         self._report_waiting(key, group, outcome)
+
+    def _is_time_to_count(self, key: GroupKey) -> bool:
+        """Whether a group that goes on otherwise has had other numbers of pods for so long that its status is to say
+        so: the pods of short jobs have ended by then.
+        """
+        return time.monotonic() - self._counted.setdefault(key, time.monotonic()) >= _COUNT_AFTER_S
 
     def _group_status(self, before: Object, outcome: Outcome) -> Object | None:
         """The new status; None if it says the same as before."""
@@ -254,7 +267,7 @@ class Scheduler:
             same = [c for c in conditions if c["type"] == new["type"]]
             if same and (same[0].get("reason"), same[0].get("message")) == (new["reason"], new.get("message")):
                 new = None
-        counters = {name: before[name] for name in ("running", "succeeded", "failed") if name in before}
+        counters = {name: before[name] for name in _COUNTERS if name in before}
         if new is None and before.get("phase") == outcome.phase and counters == outcome.counters:
             return None
         if new is not None:
@@ -321,3 +334,8 @@ class Scheduler:
 
     def _record(self, involved: Object, kind: str, reason: str, message: str) -> None:
         self._registry.record_event(involved, type=kind, reason=reason, message=message, component=_COMPONENT)
+
+
+def _only_counts(before: Object, status: Object) -> bool:
+    """Whether two statuses of a PodGroup differ in numbers of pods alone."""
+    return all(before.get(name) == status.get(name) for name in before.keys() | status.keys() if name not in _COUNTERS)

@@ -32,7 +32,8 @@ class Release:
     """The index in the job's shapes."""
     places: tuple[Place, ...]
     is_bound: bool
-    """Whether the nodes matter: elsewhere it might delay a planned start, or run into a reservation."""
+    """Whether the nodes matter: elsewhere it might delay a planned start, or run into a reservation; or its pods are
+    unlike, so that who places them one by one in another order may find no room for the last."""
     walltime_s: float
     """The job's, or less, as its `min_walltime_s` allows: it has to be gone by then."""
 

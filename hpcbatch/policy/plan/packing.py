@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 from hpcbatch.policy.plan.estate import ALL_SHARES, Spot
 from hpcbatch.policy.plan.timeline import Amounts, minus, plus
+from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hpcbatch.policy.plan.compiled import Option

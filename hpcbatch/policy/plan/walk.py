@@ -10,7 +10,6 @@ import heapq
 import math
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, NamedTuple
 
 from hpcbatch.policy.plan.compiled import Counts, JobClass, Key, Option
 from hpcbatch.policy.plan.earliest import earliest
@@ -22,6 +21,7 @@ from hpcbatch.policy.plan.rooms import has_room
 from hpcbatch.policy.plan.snapshot import NODES, JobId, Limit, Place, Reservation, RunningJob, WaitingJob
 from hpcbatch.policy.plan.tally import Tally, Uses
 from hpcbatch.policy.plan.yielding import in_line, least_victims, without
+from hpcbatch.typed import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from hpcbatch.policy.plan.planner import Planner
@@ -260,7 +260,7 @@ class _Walk:
             job_id=job.job_id,
             shape=option.index,
             places=_places(placed),
-            is_bound=is_bound,
+            is_bound=is_bound or len({kind for kind, _ in option.parts}) > 1,
             walltime_s=walltime_s,
         )
         self._rooms.occupy(option, placed, self.now_s, self.now_s + walltime_s)

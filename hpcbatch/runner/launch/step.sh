@@ -4,6 +4,7 @@
 # the script calls, so its environment is the script's.
 
 tool=${0##*/}
+tool=${tool%-own}
 
 # die MESSAGE [CODE]
 die() {

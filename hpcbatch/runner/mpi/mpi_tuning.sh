@@ -8,6 +8,6 @@
 # now and then, and mpirun waits for ever.
 set -- "$@" \
   OMPI_MCA_hwloc_base_binding_policy=none PRTE_MCA_hwloc_default_binding_policy=none I_MPI_PIN=0 MV2_ENABLE_AFFINITY=0 \
-  "PRTE_MCA_prte_tmpdir_base=$run/tmp" PRTE_MCA_odls_base_max_threads=0 \
+  "PRTE_MCA_prte_tmpdir_base=$tmp" PRTE_MCA_odls_base_max_threads=0 \
   OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_smsc=^cma,xpmem MV2_SMP_USE_CMA=0
 [ ! -x "$run/prterun" ] || set -- "$@" "OMPI_PRTERUN=$run/prterun"

@@ -56,11 +56,12 @@ start_script() {
   trap 'stop deleted' TERM INT
   trap 'stop walltime' USR1
   trap 'stop cput' USR2
+  echo $$ >"$run/runner" # of own_job.sh
   started=$(date +%s)
   write_report "the pod was killed before its runner could report" reason Signalled started "$started"
   # setsid --wait alone distinguishes an exit code above 128 from a signal; elsewhere the shell's own message does.
   launcher='setsid --fork --wait'
-  if ! $launcher true 2>/dev/null; then
+  if [ "$HPCBATCH_HAS_SETSID" != wait ] && ! $launcher true 2>/dev/null; then
     launcher=setsid
     $launcher true 2>/dev/null || launcher=
   fi
@@ -93,18 +94,23 @@ start_session() {
   child=$!
 }
 
-# stop EVENT: the first one counts.
+# stop EVENT: the first one counts. USR1 comes for three reasons.
 stop() {
   is_interrupted=yes
   [ -z "$event" ] || return 0
   event=$1
   [ "$event" != walltime ] || [ ! -e "$run/idle" ] || event=idle
+  if [ "$event" = walltime ] && { read -r wish <"$run/wish"; } 2>/dev/null; then
+    case $wish in requeue | cancel) event=$wish ;; esac
+  fi
   kill "$watcher" 2>/dev/null
   read_clock
   used_s=$((now / 100 - began / 100 - stopped_s)) most_s=$limit
   case $event in
     walltime) text=$walltime_text ;;
     idle) text="hpcbatch: nothing was done here for $idle_limit_s s, after which this site ends a session" ;;
+    requeue) text=$requeued_text ;;
+    cancel) text=$deleted_text ;;
     cput) text=$cput_text used_s=$((cpu_spent / 100)) most_s=$cpu_limit ;;
     *)
       text=$deleted_text
@@ -182,7 +188,7 @@ wait_for_script() {
   sum_up_usage
   see_steps
   kill_all
-  case $event in walltime | cput | idle) broadcast 9 ;; esac
+  case $event in walltime | cput | idle | requeue | cancel) broadcast 9 ;; esac
   for process in $killer $watcher $sshd; do
     kill "$process" 2>/dev/null
   done
@@ -262,10 +268,12 @@ finish() {
   steps='' spent=''
   [ ! -s "$run/steps/log" ] || steps=$(step_words 1900)
   [ ! -s "$run/step_usage" ] || spent=$(spent_words 600)
-  write_report "$message" exit_code "$exit_code" signal "$signal" reason "$reason" walltime_s "$((ended - started - stopped_s))" \
+  wish= # of its own script
+  case $event in requeue | cancel) wish=$event ;; esac
+  write_report "$message" wish "$wish" exit_code "$exit_code" signal "$signal" reason "$reason" walltime_s "$((ended - started - stopped_s))" \
     cpu_s "$cpu_s" max_rss_bytes "$max_rss_bytes" started "$started" ended "$ended" session_id "$session" \
     steps "$steps" spent "$spent"
   # a pod that was stopped has not done its work, whatever its script made of the signal
-  [ "$event" != deleted ] || exit 143
+  case $event in deleted | requeue | cancel) exit 143 ;; esac
   exit "${exit_code:-$((128 + signal))}"
 }

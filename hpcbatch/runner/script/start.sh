@@ -76,7 +76,7 @@ for entry in $start_variables; do
   value=
   case ${entry#*:} in
     nodefile) value=$root/conf/nodefile ;;
-    tmp) value=$run/tmp ;;
+    tmp) value=$tmp ;;
     shell) value=$shell ;;
     pid) value=$$ ;;
     started) value=$started ;;

@@ -18,6 +18,13 @@ case " $* " in
     ;;
 esac
 typed=$*
+case " $typed " in
+  *' --job'*)
+    words=
+    for word in "$@"; do words="$words $(quote "$word")"; done
+    . "$root/runner/srun_other.sh"
+    ;;
+esac
 [ "$parts" = 1 ] || read_groups 0-$((parts - 1)) # are there as many?
 . "$root/runner/srun_options.sh"
 is_het=

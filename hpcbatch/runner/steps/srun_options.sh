@@ -37,6 +37,33 @@ unapplied() { note "$1 is not applied: $2"; }
 bind='' bind_list='' bind_verbose='' threads=${SLURM_THREADS_PER_CORE:-} per_core=${SLURM_NTASKS_PER_CORE:-}
 per_socket=${SLURM_NTASKS_PER_SOCKET:-} order='' plane=${SLURM_DIST_PLANESIZE:-1}
 
+# explain OPTION: of `--OPTION=help`, and ends srun
+explain() {
+  case $1 in
+    hint) cat <<'HELP' ;;
+Values of --hint, several with commas:
+  compute_bound      all cores, one thread of each
+  memory_bound       one core of each socket, one thread of it
+  multithread        all threads of a core
+  nomultithread      one thread of each core
+  help               this
+HELP
+    *) cat <<'HELP' ;;
+Values of --cpu-bind, several with commas:
+  quiet, verbose     whether each task says what it is bound to
+  none               tasks are not bound
+  rank               task 0 to CPU 0, task 1 to CPU 1, and on
+  map_cpu:LIST       to the CPUs of LIST, in turn
+  mask_cpu:LIST      to the CPUs that are set in the masks of LIST, in turn
+  threads            to threads
+  cores              to cores
+  sockets            to sockets
+  help               this
+HELP
+  esac
+  exit 0
+}
+
 # read_hint LIST
 read_hint() {
   for hint in $(printf %s "$1" | tr , ' '); do
@@ -44,6 +71,7 @@ read_hint() {
       nomultithread | compute_bound) threads=1 bind=${bind:-auto} ;;
       memory_bound) threads=1 per_socket=1 bind=${bind:-auto} ;;
       multithread) bind=${bind:-threads} ;;
+      help) explain hint ;;
       *) die "unrecognized --hint argument \"$hint\", see --hint=help" ;;
     esac
   done
@@ -70,6 +98,7 @@ read_bind() {
         unapplied "--cpu-bind=$1" "tasks are bound to threads, cores or sockets"
         return
         ;;
+      help) explain cpu-bind ;;
       *) die "Invalid --cpu-bind argument: $1" ;;
     esac
     case $rest in
@@ -181,11 +210,12 @@ apply() {
       ;;
     help | usage)
       echo "Usage: srun [OPTIONS(0)... [executable(0) [args(0)...]]]"
+      [ "$1" = usage ] || show_options
       exit 0
       ;;
     test-only) test_only=yes ;;
     het-group | pack-group) read_groups "$2" ;;
-    jobid) [ "$2" = "$job_id" ] || die "srun starts steps of its own job only, not of job $2" ;;
+    jobid) [ "$2" = "$job_id" ] || step_of_other "$2" ;;
     pty | x11) die "--$1 is not supported: a job's pods have no terminal" ;;
     no-allocate) die "--no-allocate is not supported: a step is always its job's" ;;
     prolog | epilog | task-prolog | task-epilog | bcast | container) die "--$1 is not supported" ;;
@@ -213,6 +243,20 @@ apply() {
       unapplied "--$1" "there is no slurmd here" ;;
     *) unapplied "--$1" "a step has what its job has" ;;
   esac
+}
+
+# show_options: the names of all, in a few lines
+show_options() {
+  # shellcheck disable=SC2086
+  {
+    printf '%s=\n' $srun_values
+    printf '%s[=]\n' $srun_maybe
+    printf '%s\n' $srun_flags
+  } | sort | awk 'BEGIN { print ""; print "Options of a step, those with = take a value (all are told by `srun --help` on the login node):" }
+    { word = " --" $0 }
+    length(line word) > 100 { print line; line = "" }
+    { line = line word }
+    END { print line }'
 }
 
 # misused TEXT: in getopt's words
@@ -286,6 +330,8 @@ while next_option "$@"; do
 done
 shift "$taken"
 [ $# -gt 0 ] || die "No command given to execute."
+
+[ -z "${SLURM_HOSTFILE:-}" ] || [ -n "$nodelist" ] || distribution=arbitrary
 
 [ "$relative" = 0 ] || [ -z "$nodelist$exclude" ] || die "-r,--relative not allowed with -w,--nodelist or -x,--exclude."
 cpus_given=$cpus_per_task

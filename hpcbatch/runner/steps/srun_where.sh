@@ -81,10 +81,11 @@ may_run_on() {
 # shellcheck disable=SC2086
 count_hosts() { set -- $chosen && echo $#; }
 
-# read_hostfile: sets $by_task to the host of each task, as $SLURM_HOSTFILE has them: a line for each
+# read_hostfile: sets $by_task to the host of each task: as -w names them, else as $SLURM_HOSTFILE does, a line for each
 read_hostfile() {
   by_task='' listed=0
-  for name in $([ -z "${SLURM_HOSTFILE:-}" ] || expand "$(cat "$SLURM_HOSTFILE")"); do
+  [ -n "$nodelist" ] || [ -z "${SLURM_HOSTFILE:-}" ] || set -- "$(cat "$SLURM_HOSTFILE")"
+  for name in $([ -z "$nodelist$*" ] || expand "${nodelist:-$1}"); do
     [ "$listed" -lt "${ntasks:-$((listed + 1))}" ] || break
     by_task="$by_task $name" listed=$((listed + 1))
     case " $chosen" in

@@ -30,7 +30,8 @@ session_of() {
 #   $pages       memory pages that the job's hold now
 #   $count       how many processes were looked at
 #   $kin         `PID<PARENT` of the job's; $launchers, $clients: those named as MPI's launchers and daemons, and `ssh`
-#   $table   `PID PARENT SESSION TICKS PAGES` lines of the job's, while tasks of steps run here ($with_table, step_usage.sh)
+#   $table   `PID PARENT SESSION TICKS PAGES VIRTUAL READ WRITTEN` lines of the job's, the last three in bytes, while tasks of steps run
+#            here ($with_table, step_usage.sh)
 #   $wrf_pids    those of the job that are wrf.exe; $real_pids: real.exe
 look() {
   leader='' own_session='' terminal='' outsiders=' '
@@ -68,8 +69,12 @@ walk() {
     of_job="$of_job $1"
     pages=$((pages + ${23}))
     kin="$kin $1<$3"
-    [ -z "$with_table" ] || table="$table$1 $3 $5 $((${13} + ${14} + ${15} + ${16})) ${23}
+    if [ -n "$with_table" ]; then
+      in_bytes=0 out_bytes=0
+      { read -r _ in_bytes && read -r _ out_bytes; } 2>/dev/null <"/proc/$1/io"
+      table="$table$1 $3 $5 $((${13} + ${14} + ${15} + ${16})) ${23} ${22} ${in_bytes:-0} ${out_bytes:-0}
 "
+    fi
     case $line in
       *' (mpirun'* | *' (mpiexec'* | *' (orte'* | *' (prte'* | *' (hydra_'*) launchers="$launchers $1" ;;
       *' (ssh) '*) clients="$clients $1" ;;
@@ -96,7 +101,7 @@ part_of() {
     *" SLURM_HPCBATCH_STEP=$job_id."*' task '*) part=task ;;
     *" SLURM_HPCBATCH_STEP=$job_id."*) ;;
     *_RANK=*) part=task ;;
-    *) tr '\000' '\012' <"/proc/$1/cmdline" 2>/dev/null | grep -qxF "$bin/srun" || part= ;;
+    *) tr '\000' '\012' 2>/dev/null <"/proc/$1/cmdline" | grep -qxF "$bin/srun" || part= ;;
   esac
 }
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
-
 from hpcbatch.dataclass import dataclass, field
 from hpcbatch.errors import DirectiveError, HpcBatchError, place
+from hpcbatch.typed import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from hpcbatch.site.importing.standing import Standing

@@ -6,12 +6,12 @@ Source of the grammar: Maui Administrator's Guide, appendix F; Moab's, appendix 
 from __future__ import annotations
 
 import re
-from typing import Final
 
 from hpcbatch.site.importing.found import Found, Place, Queue, Setting
 from hpcbatch.site.importing.slurm_conf import cluster_name, licenses
 from hpcbatch.site.importing.standing import read_standing
 from hpcbatch.site.importing.values import LONGEST_S, hosts, pbs_seconds, whole
+from hpcbatch.typed import Final
 
 _LINE = re.compile(r"\s*([A-Za-z][\w.]*)(?:\[([^\]]*)\])?\s*=?\s*(.*?)\s*")
 _ATTRIBUTE = re.compile(r"""([A-Za-z][\w.]*(?:\[[^\]]*\])?)\s*[+-]?=\s*(?:"([^"]*)"|(\S*))""")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from hpcbatch.typed import Final
 
 AT_ONCE = "how many jobs run at once is a user's quota, or the capability of the Volcano Queue"
 ORDER = "the order of jobs and queues is Volcano's: set weight or priority of the Volcano Queue"

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from hpcbatch.site.importing.found import Found, Queue, Setting
 from hpcbatch.site.importing.values import LONGEST_S, pbs_bytes, pbs_seconds, whole
+from hpcbatch.typed import Final
 
 _CPUS: Final = frozenset({"ncpus", "procs", "procct", "mppwidth"})
 _NODES: Final = frozenset({"nodect", "nodes", "mppnodect"})

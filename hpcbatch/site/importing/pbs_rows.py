@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Final
 
 from hpcbatch.site.importing.found import Found, Node, Setting
 from hpcbatch.site.importing.values import split, whole
+from hpcbatch.typed import Final
 
 _AVAILABLE: Final = "resources_available."
 _OF_HOST_TEXT = """

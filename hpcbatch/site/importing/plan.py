@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
 
 from hpcbatch.dataclass import dataclass, replace
 from hpcbatch.model.site import QueueConfig, Translation, Word
 from hpcbatch.site.importing import names
 from hpcbatch.site.importing.found import Found, Node, Place, Queue, Setting
 from hpcbatch.site.importing.standing import commands
+from hpcbatch.typed import Any, Final
 
 DEFAULT_RESOURCES: Final = {"ngpus": "nvidia.com/gpu", "gpu": "nvidia.com/gpu"}
 _GPUS: Final = frozenset({"gpu", "gpus", "ngpus"})

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
-from typing import Final
 
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.site.importing import gres_conf, maui, pbsnodes, qmgr, sacctmgr, sched_config, scontrol, slurm_conf
 from hpcbatch.site.importing.found import Found
 from hpcbatch.site.importing.slurm_conf import Include
+from hpcbatch.typed import Final
 
 
 class Format(StrEnum):

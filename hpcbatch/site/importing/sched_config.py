@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import Final
 
 from hpcbatch.site.importing import pbs_keys
 from hpcbatch.site.importing.found import Found, Place, Setting
 from hpcbatch.site.importing.values import whole
+from hpcbatch.typed import Final
 
 _LINE = re.compile(r"\s*([A-Za-z_]\w*)\s*:\s*(.*?)\s*")
 _PRIME = re.compile(r"\s+(all|prime|non_prime)$", re.IGNORECASE)

@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
-from typing import Final, NamedTuple
 
 from hpcbatch.site.importing import names, slurm_keys, slurm_preemption, slurm_priority, slurm_rows
 from hpcbatch.site.importing.found import Found, Place, Setting
 from hpcbatch.site.importing.values import hosts, split, whole
+from hpcbatch.typed import Final, NamedTuple
 
 _PAIR = re.compile(r'\s*([A-Za-z0-9_.]+)[^\S\n]*[-*+/]?=[^\S\n]*(?:"([^"]*)"|(\S*))')
 _INCLUDE = re.compile(r"\s*include\s+(\S+)\s*", re.IGNORECASE)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+
+from hpcbatch.typed import Final
 
 _NONE = frozenset({"", "none", "(null)", "no", "0", "off", "-1", "infinite", "unlimited"})
 _SCRIPTS = "no script of the site runs before or after jobs: put it into the image, or use a policy of Kubernetes"

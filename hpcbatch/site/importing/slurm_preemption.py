@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final
 
 from hpcbatch.site.importing.found import Found, Queue, Setting
 from hpcbatch.site.importing.values import slurm_seconds, split, whole
+from hpcbatch.typed import Final
 
 _NOT_SET: Final = frozenset({"", "(null)", "none"})
 _MODES: Final = frozenset({"off", "cancel", "requeue", "suspend"})

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final
 
 from hpcbatch.site.importing.found import Found, Setting
 from hpcbatch.site.importing.values import slurm_seconds, split, whole
+from hpcbatch.typed import Final
 
 _MOST = 10**9 - 1
 _FLAGS: Final[Mapping[str, tuple[str, str]]] = {

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Final
 
 from hpcbatch.site.importing import slurm_preemption
 from hpcbatch.site.importing.found import Found, Queue, Setting
 from hpcbatch.site.importing.values import LONGEST_S, hosts, slurm_bytes, slurm_seconds, split, whole
+from hpcbatch.typed import Final
 
 Row = Mapping[str, Setting]
 """A row's settings by their keys in lower case."""

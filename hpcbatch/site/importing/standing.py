@@ -7,11 +7,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from shlex import quote
-from typing import Final
 
 from hpcbatch.dataclass import dataclass, field
 from hpcbatch.site.importing.found import Found, Place, Setting
 from hpcbatch.site.importing.values import hosts, pbs_seconds, whole
+from hpcbatch.typed import Final
 from hpcbatch.units import hms
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]+")

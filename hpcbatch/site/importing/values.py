@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from itertools import product
 from math import prod
-from typing import Final
+
+from hpcbatch.typed import Final
 
 MAX_HOSTS: Final = 64 * 1024
 """As Slurm's MAX_RANGE."""

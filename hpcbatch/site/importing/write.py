@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
 
 from hpcbatch.model.site import QueueConfig, Translation
 from hpcbatch.site.importing import names
 from hpcbatch.site.importing.found import Found, Left, Setting
 from hpcbatch.site.importing.plan import Plan
+from hpcbatch.typed import Final
 from hpcbatch.units import counted, format_bytes, hms
 from hpcbatch.volcano.quoting import yaml_flow
 

@@ -230,6 +230,20 @@ def test_no_delay_is_longer_than_a_wait_can_be(delay_s: float) -> None:
     assert got.get(timeout=BOUND_S) == "y"
 
 
+def test_a_look_makes_the_delays_before_it_void() -> None:
+    clock = Clock()
+    queue: WorkQueue[str] = WorkQueue(clock=clock, supersedes=True)
+    queue.add_after("a", 5)
+    queue.add("a")
+    assert queue.get(0) == "a"
+    queue.add_after("a", 7)
+    queue.done("a")
+    clock.now += 6
+    assert queue.get(0) is None, "that of before"
+    clock.now += 2
+    assert queue.get(0) == "a", "what came while it was handled counts"
+
+
 def test_a_thread_that_has_ended_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threading, "excepthook", lambda _: None)
     queue: WorkQueue[str] = WorkQueue()

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from hpcbatch.cli.common import Session
-from hpcbatch.cli.live import LinesView, TableView
+from hpcbatch.cli.live import LinesView
+from hpcbatch.cli.live_table import TableView
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.record import ExecHost, JobRecord, JobStatus
 from hpcbatch.model.row import JobRow
@@ -81,27 +83,70 @@ def test_lines_say_state_and_reason(capsys: pytest.CaptureFixture[str], shown: J
     assert line[9:] == text
 
 
+def screen(monkeypatch: pytest.MonkeyPatch, columns: int, lines: int) -> None:
+    for name, value in {"COLUMNS": str(columns), "LINES": str(lines), "TERM": "xterm-256color"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+
+
+def plain(text: str) -> list[str]:
+    """The lines without escape sequences."""
+    return [line.rstrip() for line in re.sub(r"\x1b\[[?0-9;]*[A-Za-z]|\r", "", text).splitlines()]
+
+
 def test_the_table_is_drawn_over_itself(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "100")
-    monkeypatch.setenv("LINES", "24")
+    screen(monkeypatch, 110, 24)
     view = TableView()
     ended = RUNNING._replace(state=JobState.FINISHED, end_time=START + timedelta(seconds=3661))
     view.show({"a": row(3, name="long-name"), "b": ended})
-    view.show({"b": ended})
-    first, second = capsys.readouterr().out.split("\x1b[3A")
-    assert [line.removeprefix("\x1b[2K") for line in first.splitlines()] == [
-        "JOB  NAME       USER   QUEUE    STATE     TIME      NODES  WHERE OR WHY",
-        "3    long-name  alice  default  Queued    -         1",
-        "12   ring       alice  default  Finished  01:01:01  1      on node-0, node-1",
-        "\x1b[0J",
+    first = capsys.readouterr().out
+    assert [line if n else line[:-10] for n, line in enumerate(plain(first))] == [
+        "2 jobs  1 queued  1 finished",
+        "JOB  NAME       USER   QUEUE    STATE         TIME  NODES  WHERE OR WHY",
+        "3    long-name  alice  default  Queued           -      1",
+        "12   ring       alice  default  Finished  01:01:01      1  on node-0, node-1",
     ]
-    assert second.count("\n") == 2
+    view.show({"b": ended})
+    view.close()
+    second = capsys.readouterr().out
+    assert "\x1b[1A\x1b[2K" in second  # over the first
+    assert "\x1b[?25h" in second  # with a cursor again
+    assert any(line.startswith("1 job  1 finished") for line in plain(second))
 
 
-def test_the_table_fits_its_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "40")
-    monkeypatch.setenv("LINES", "5")
-    TableView().show({str(n): row(n, name="long" * 20) for n in range(10)})
-    lines = capsys.readouterr().out.replace("\x1b[2K", "").replace("\x1b[0J", "").splitlines()
-    assert len(lines) == 4
-    assert all(len(line) <= 40 for line in lines)
+def test_states_have_colours(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    screen(monkeypatch, 110, 24)
+    view = TableView()
+    view.show({"a": RUNNING, "b": row(13, state=JobState.FAILED, reason=Reason.NON_ZERO_EXIT, exit_code=3)})
+    view.close()
+    text = capsys.readouterr().out
+    assert "\x1b[32mRunning" in text
+    assert "\x1b[1;31mFailed" in text
+
+
+@pytest.mark.parametrize(("columns", "heads"), [(40, "JOB NAME STATE WHERE"), (75, "JOB NAME STATE TIME NODES WHERE")])
+def test_the_table_fits_its_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: int, heads: str
+) -> None:
+    screen(monkeypatch, columns, 6)
+    view = TableView()
+    view.show({str(n): row(n, name="long" * 20, reason=Reason.RESOURCES, message="why " * 30) for n in range(10)})
+    lines = plain(capsys.readouterr().out)
+    view.close()
+    assert len(lines) == 5
+    assert all(len(line) <= columns for line in lines)
+    assert [word for word in lines[1].split() if word.isupper()][: len(heads.split())] == heads.split()
+    assert lines[-1] == "… and 8 more"
+
+
+def test_a_name_can_send_nothing_to_the_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    screen(monkeypatch, 110, 24)
+    view = TableView()
+    view.show({"a": row(1, name="a\x1b[2Jb[red]c")})
+    view.close()
+    text = capsys.readouterr().out
+    assert "\x1b[2J" not in text
+    assert "b[red]c" in text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -88,7 +89,7 @@ def test_list(tmp_path: Path) -> None:
     ]
     one = new(tmp_path, "list", "wrf").stdout
     assert one.startswith(
-        "wrf: A WRF forecast, real.exe and then wrf.exe\n  --ranks-per-node N  MPI ranks of each node (re"
+        "wrf: A WRF forecast, real.exe and then wrf.exe\n  --ranks-per-node N    MPI ranks of each node (re"
     )
     assert one in text
     (tmp_path / "mine.sh.j2").write_text("")
@@ -137,3 +138,103 @@ def test_the_run_is_checked(tmp_path: Path) -> None:
     assert "met_em.d01.2024-01-15_12:00:00.nc" in done.stderr
     assert "wrfinput" not in done.stderr
     assert "wrfinput_d01" in new(tmp_path, *WRF, "--skip-real", "--namelist", "run/namelist.3km").stderr
+
+
+@pytest.fixture
+def build(tmp_path: Path) -> Path:
+    """Of WRF: programs, a table, and what its own run directory has beside them."""
+    place = tmp_path / "WRF/run"
+    place.mkdir(parents=True)
+    for name in (
+        "real.exe",
+        "wrf.exe",
+        "LANDUSE.TBL",
+        "namelist.input",
+        "README.namelist",
+        "wrfout_d01_old",
+        "rsl.out.0000",
+    ):
+        (place / name).touch()
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run/namelist.input").write_text("&domains\n/\n")
+    return tmp_path / "WRF"
+
+
+def test_programs_and_tables_are_linked(tmp_path: Path, build: Path) -> None:
+    run = tmp_path / "run"
+    (run / "LANDUSE.TBL").write_text("one's own")
+    (run / "wrf.exe").symlink_to(tmp_path / "gone")
+    done = new(tmp_path, *WRF, "--namelist", "run/namelist.input", "--wrf", "WRF")
+    assert f"hpcbatch: 2 links made in {run} to files of {build}/run\n" in done.stderr
+    assert {path.name for path in run.iterdir()} == {"LANDUSE.TBL", "namelist.input", "real.exe", "wrf.exe"}
+    assert (run / "wrf.exe").readlink() == build / "run/wrf.exe"
+    assert (run / "LANDUSE.TBL").read_text() == "one's own"
+    again = new(tmp_path, *WRF, "--namelist", "run/namelist.input", "--wrf", "WRF/run")
+    assert "hpcbatch: 0 links made" in again.stderr
+    absent = new(tmp_path, *WRF, "--namelist", "run/namelist.input", "--wrf", "/opt/none")
+    assert "hpcbatch: /opt/none is not on this machine: the job makes the links\n" in absent.stderr
+
+
+def test_the_job_makes_the_same_links(tmp_path: Path, build: Path) -> None:
+    script = new(tmp_path, *WRF, "--namelist", "run/namelist.input", "--wrf", "WRF").stdout
+    run = tmp_path / "run"
+    linked = {path.name for path in run.iterdir()}
+    for name in linked - {"namelist.input"}:
+        (run / name).unlink()
+    (run / "real.exe").symlink_to(tmp_path / "gone")
+    links = script[: script.index("ulimit")]
+    env = {"SLURM_SUBMIT_DIR": str(tmp_path), "PATH": "/usr/bin:/bin"}
+    subprocess.run(["bash", "-c", links], env=env, check=True)
+    assert {path.name for path in run.iterdir()} == linked
+    assert (run / "real.exe").resolve() == build / "run/real.exe"
+    lost = links.replace(str(build), str(tmp_path / "none"))
+    done = subprocess.run(["bash", "-c", lost], env=env, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, f"{tmp_path}/none: no such directory\n")
+
+
+def test_maps_at_the_end(tmp_path: Path, build: Path) -> None:
+    given = (*WRF, "--namelist", "run/namelist.input")
+    assert "wrfmaps" not in new(tmp_path, *given).stdout
+    done = new(tmp_path, *given, "--post", "--python", "/opt/python3 -s")
+    assert done.stdout.endswith("\n/opt/python3 -s wrfmaps.pyz -o maps wrfout_d* || exit\n")
+    assert (tmp_path / "run/wrfmaps.pyz").stat().st_mode & 0o111
+    done = new(tmp_path, *WRF, "--namelist", "elsewhere/namelist.input", "--post")
+    assert f"hpcbatch: {tmp_path}/elsewhere is not on this machine: nothing is put there\n" in done.stderr
+
+
+@pytest.mark.parametrize(("dialect", "submit"), [("pbs", "qsub"), ("slurm", "sbatch")])
+def test_a_chain(tmp_path: Path, build: Path, dialect: str, submit: str) -> None:
+    given = ["wrf", "--nodes", "3", "--ranks-per-node", "4", "--dialect", dialect, "--chain", "--walltime", "1:00:00"]
+    given += ["--namelist", "run/namelist.input", "--wrf", "WRF"]
+    assert "template wrf: --chain: expected -o FILE" in error(tmp_path, *given)
+    new(tmp_path, *given, "-o", "fore cast.sh")
+    files = [f"fore cast-{part}.{dialect}" for part in ("real", "wrf", "maps")]
+    assert sorted(path.name for path in tmp_path.glob("fore*")) == sorted([*files, "fore cast.sh"])
+    texts = [(tmp_path / file).read_text() for file in files]
+    for text, program, nodes in zip(texts, ("real.exe", "wrf.exe", "wrfmaps.pyz"), (3, 3, 1), strict=True):
+        assert [name for name in ("run real.exe", "run wrf.exe", "wrfmaps.pyz") if name in text] == [
+            name for name in ("run real.exe", "run wrf.exe", "wrfmaps.pyz") if name.endswith(program)
+        ]
+        assert re.search(rf"(select=|--nodes=){nodes}\b", text)
+        subprocess.run(["bash", "-n"], input=text, text=True, check=True)
+    fake = tmp_path / "bin"
+    fake.mkdir()
+    (fake / submit).write_text('#!/bin/sh\nfor last; do :; done\necho "$*" >>log\nwc -l <log | sed "s/$/.vm/"\n')
+    (fake / submit).chmod(0o755)
+    env = {"PATH": f"{fake}:/usr/bin:/bin"}
+    done = subprocess.run(["sh", "fore cast.sh"], cwd=tmp_path, env=env, capture_output=True, text=True, check=True)
+    assert done.stdout == "real: 1.vm\nwrf: 2.vm\nmaps: 3.vm\n"
+    option = {"pbs": "-W depend=afterok:", "slurm": "--parsable --dependency=afterok:"}[dialect]
+    first = "--parsable " if dialect == "slurm" else ""
+    assert (tmp_path / "log").read_text().splitlines() == [
+        f"{first}./{files[0]}",
+        f"{option}1.vm ./{files[1]}",
+        f"{option}2.vm ./{files[2]}",
+    ]
+    (tmp_path / files[1]).write_text("mine")
+    (tmp_path / "fore cast.sh").unlink()
+    text = error(tmp_path, *given, "-o", "fore cast.sh", code=1)
+    assert f"fore cast-real.{dialect} is there already: --force overwrites it" in text
+    assert not (tmp_path / "fore cast.sh").exists()
+    new(tmp_path, *given, "--skip-real", "--force", "-o", "fore cast.sh")
+    assert "real" not in (tmp_path / "fore cast.sh").read_text()

@@ -148,7 +148,7 @@ class World:
         name = f"job-{job.job_id}"
         bare = {
             "metadata": {"namespace": NS, "name": name, "labels": {JOB_ID_LABEL: str(job.job_id)}},
-            "spec": {"tasks": [{"template": {"spec": {}}}]},
+            "spec": {"tasks": [{"name": name, "template": {"spec": {}}} for name in ("mpimaster", "mpiworker")]},
         }
         obj = self.gate.placed(job, bare)
         obj = {**obj, "metadata": {**obj["metadata"], "creationTimestamp": since}}
@@ -294,6 +294,26 @@ def test_only_who_might_delay_a_planned_start_is_pinned() -> None:
     affinity = world.made(beside)["spec"]["tasks"][0]["template"]["spec"]["affinity"]["nodeAffinity"]
     (term,) = affinity["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
     assert term == {"matchExpressions": [{"key": HOST, "operator": "In", "values": ["n0.site"]}]}
+
+
+def test_unlike_pods_are_kept_where_they_were_planned() -> None:
+    """Volcano may try the small one first, on the only node with room for the large one."""
+    world = World(3)
+    for number, node in ((1, "n0"), (2, "n1")):
+        assert world.gate.take(job(number)) is None
+        world.made(job(number))
+        world.put_pod(job(number), node)
+    layout = (Chunk(count=1, cpus=2), Chunk(count=1, cpus=1))
+    unlike = job(3)
+    unlike = replace(unlike, spec=replace(unlike.spec, chunks=layout), status=replace(unlike.status, layout=layout))
+    assert world.gate.take(unlike) is None
+    made = world.made(unlike)
+    hosts = {}
+    for task in made["spec"]["tasks"]:
+        needed = task["template"]["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+        hosts[task["name"]] = needed["nodeSelectorTerms"][0]["matchExpressions"][0]["values"]
+    assert hosts == {"mpimaster": ["n2.site"], "mpiworker": [hosts["mpiworker"][0]]}
+    assert hosts["mpiworker"][0] in {"n0.site", "n1.site"}
 
 
 def test_what_volcano_does_not_start_goes_behind_all_others() -> None:

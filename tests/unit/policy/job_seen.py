@@ -33,7 +33,7 @@ def seen(
             namespace="ns",
             object_name="x",
             queue="q",
-            spec=JobSpec(dialect=Dialect.PBS, name="x", **(spec or {})),  # type: ignore[arg-type]
+            spec=JobSpec(**({"dialect": Dialect.PBS, "name": "x"} | (spec or {}))),  # type: ignore[arg-type]
             status=status or JobStatus(owner="alice", layout=(Chunk(),)),
         ),
         volcano_job=None if phase is None else VolcanoJobView(uid="u", phase=phase),

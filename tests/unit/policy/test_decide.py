@@ -8,6 +8,8 @@ from datetime import timedelta
 import pytest
 
 from hpcbatch.model.chunk import Chunk
+from hpcbatch.model.dialect import Dialect
+from hpcbatch.model.interactive import Interactive
 from hpcbatch.model.record import Alteration, JobStatus, Suspension
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.decide import decide
@@ -423,6 +425,44 @@ def test_a_rerun_ends_the_run_and_makes_the_next_one_in_steps_of_their_own() -> 
 def test_a_rerun_is_done_although_the_job_ended_by_itself_meanwhile() -> None:
     found = decide(seen(phase="Completed", status=RERUNNING, pods=[ENDED]))
     assert (found.delete, found.status.state, found.status.exit_code) == (True, JobState.QUEUED, None)
+
+
+WISHED = JobStatus(state=JobState.RUNNING, owner="alice", layout=(Chunk(),), start_time=START, run_count=1)
+
+
+@pytest.mark.parametrize("has_been_seen", [True, False])
+def test_a_script_has_its_own_job_queued_again(has_been_seen: bool) -> None:
+    """As a request does, and in the same steps; a run that was not seen before is first written down."""
+    of_slurm: dict[str, object] = {"dialect": Dialect.SLURM}
+    ended = ended_with(signal=15, wish="requeue")
+    status = WISHED if has_been_seen else JobStatus(owner="alice", layout=(Chunk(),))
+    found = decide(seen(phase="Terminated", status=status, pods=[ended], spec=of_slurm))
+    if not has_been_seen:
+        assert (found.status.state, found.delete, found.status.start_time) == (JobState.EXITING, False, START)
+        found = decide(seen(phase="Terminated", status=found.status, pods=[ended], spec=of_slurm))
+    assert (found.status.state, found.delete, found.status.is_rerunning) == (JobState.QUEUED, True, True)
+    assert (found.status.run_count, len(found.status.past_runs)) == (1, 1)
+    assert decide(seen(phase="Terminated", status=found.status, pods=[ended], spec=of_slurm)) == found
+    gone = decide(seen(status=found.status, spec=of_slurm))
+    assert (gone.status.is_rerunning, gone.create, "beginTime" in gone.status.altered) == (False, False, True)
+
+
+def test_who_may_not_run_again_has_failed_whatever_its_script_requests() -> None:
+    ended = ended_with(signal=15, wish="requeue")
+    refused: dict[str, dict[str, object]] = {
+        "PBS has operators for it": {},
+        "not rerunnable": {"dialect": Dialect.SLURM, "rerunnable": False},
+        "interactive": {"dialect": Dialect.SLURM, "interactive": Interactive.ALLOCATION},
+    }
+    for why, spec in refused.items():
+        found = decide(seen(phase="Terminated", status=WISHED, pods=[ended], spec=spec))
+        assert (found.status.state, found.delete) == (JobState.FAILED, False), why
+
+
+def test_a_script_has_its_own_job_deleted() -> None:
+    found = decide(seen(phase="Terminated", status=WISHED, pods=[ended_with(signal=15, wish="cancel")]))
+    assert (found.status.state, found.status.reason) == (JobState.DELETED, Reason.DELETED_BY_USER)
+    assert (found.status.exit_signal, found.status.deleted_by) == (15, "alice")
 
 
 def test_deletion_goes_before_a_rerun() -> None:

@@ -10,7 +10,7 @@ import pytest
 from hpcbatch.model.indices import Indices
 from hpcbatch.model.record import ExecHost, JobStatus
 from hpcbatch.model.state import JobState
-from hpcbatch.model.step import MAX_STEPS, StepRecord
+from hpcbatch.model.step import MAX_STEPS, StepRecord, TaskFigure
 from hpcbatch.policy.observed import PodView
 from hpcbatch.policy.statuses import NOTHING_USED
 from hpcbatch.policy.steps import newest, with_steps
@@ -92,3 +92,34 @@ def test_another_run_has_none_of_them() -> None:
     assert status.steps and status.step_count
     again = replace(status, **NOTHING_USED)
     assert (again.steps, again.step_count) == ((), 0)
+
+
+TAIL = "{tasks}:40:90:{busy}:10:{lazy}:500:300:{vm}:64:60:{reads}:9:8:{writes}"
+
+
+def test_what_each_task_has_used() -> None:
+    """It is known once all tasks have been seen, and a shorter word, or one after a restart, takes nothing away."""
+    start = f"1 0:{AT}:::3:3:0-1:block:a:0:srun,a:77"
+    first = "0:300:30:0:" + TAIL.format(tasks=2, busy=1, lazy=0, vm=0, reads=1, writes=0)
+    one = seen(STATUS, {"p0": words(start, first)})
+    assert one.steps[0].rss_total_bytes is None and one.steps[0].srun_pid == 77
+    other = "0:200:50:2:1:50:500:2:500:2:900:900:2:1:1:2:70:70:2"
+    both = seen(one, {"p0": words(start, first), "p1": words("", other)})
+    step = both.steps[0]
+    assert step.rss_total_bytes == 90 * 1024
+    assert step.least_cpu == TaskFigure(most=0, host=0, task=0)
+    assert step.cpu_by_task == TaskFigure(total=5, most=5, host=1, task=2)
+    assert step.vm_by_task == TaskFigure(total=1400 * 1024, most=900 * 1024, host=1, task=2)
+    assert step.read_by_task == TaskFigure(total=65 * 1024, most=60 * 1024, host=0, task=1)
+    assert step.written_by_task == TaskFigure(total=79 * 1024, most=70 * 1024, host=1, task=2)
+    assert seen(both, {"p0": words(start, "0:300:30:0"), "p1": words("", other)}) == both
+    report = RunReport(exit_code=0, steps=words(start, "0:310:30:0"))
+    ended = (replace(PODS[0], report=report), PODS[1])
+    assert seen(one, {"p0": words(start, first), "p1": words("", other)}, ended).steps[0].rss_total_bytes == 90 * 1024
+    less = seen(both, {"p0": words(start, first), "p1": words("", "0:200:50:2:1:5:5:2:5:2:9:9:2:1:1:2:7:7:2")})
+    assert less.steps[0].written_by_task == TaskFigure(total=79 * 1024, most=70 * 1024, host=1, task=2)
+
+
+@pytest.mark.parametrize("word", ["0:1:1:0:1:2", "0:1:1:0:" + ":".join(["1"] * 16), "0:1:1:0:" + ":".join("x" * 15)])
+def test_words_that_are_none(word: str) -> None:
+    assert words("", word).spent == ()

@@ -8,7 +8,15 @@ from typing import Any
 import pytest
 
 from hpcbatch.model.site import Launcher
-from hpcbatch.policy.views import FirstTaken, node_rooms, pod_views, problem_from_events, volcano_job_view
+from hpcbatch.policy.views import (
+    FirstTaken,
+    node_rooms,
+    pod_news,
+    pod_views,
+    problem_from_events,
+    volcano_job_news,
+    volcano_job_view,
+)
 
 NAME = "job-911-mpimaster-0"
 BOUND = datetime(2026, 11, 21, 15, 18, 55, tzinfo=UTC)
@@ -192,3 +200,38 @@ def test_node_rooms() -> None:
         (1900, 8 << 30, 2),
     ]
     assert rooms[0].labels == {"cpu": "haswell"}
+
+
+BOUND_POD = pod(conditions=[{"type": "PodScheduled", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}])
+
+
+@pytest.mark.parametrize(
+    ("status", "is_news"),
+    [
+        ({"containerStatuses": [{"state": {"waiting": {"reason": "ContainerCreating"}}}], "hostIP": "1.2.3.4"}, False),
+        ({"containerStatuses": [{"state": {"waiting": {"reason": "ErrImagePull"}}}]}, True),
+        ({"containerStatuses": [{"state": {"running": {"startedAt": "2026-01-01T00:00:01Z"}}}]}, True),
+        ({"phase": "Failed"}, True),
+        ({"reason": "Evicted"}, True),
+    ],
+)
+def test_what_of_a_pod_is_news(status: dict[str, Any], is_news: bool) -> None:
+    later = {**BOUND_POD, "status": {**BOUND_POD["status"], **status}}
+    assert (pod_news(later) != pod_news(BOUND_POD)) is is_news
+
+
+def test_all_that_a_view_shows_is_news() -> None:
+    disrupted = [*BOUND_POD["status"]["conditions"], {"type": "DisruptionTarget", "status": "True"}]
+    for other in (pod(node=""), pod(deletion="2026-01-01T00:00:00Z"), pod(conditions=disrupted)):
+        assert pod_views([other], [NAME]) != pod_views([BOUND_POD], [NAME])
+        assert pod_news(other) != pod_news(BOUND_POD)
+
+
+@pytest.mark.parametrize(
+    ("phase", "is_news"), [("", False), ("Running", False), ("Completing", True), ("Completed", True)]
+)
+def test_what_of_a_volcano_job_is_news(phase: str, is_news: bool) -> None:
+    def job(phase: str) -> dict[str, Any]:
+        return {"metadata": {"uid": "u"}, "status": {"state": {"phase": phase}} if phase else {}}
+
+    assert (volcano_job_news(job(phase)) != volcano_job_news(job("Pending"))) is is_news

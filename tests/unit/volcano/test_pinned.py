@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from hpcbatch.volcano.pinned import HOST, noted, pinned
+from hpcbatch.volcano.pinned import HOST, is_pinned, noted, pinned
 
 LINE = {"key": HOST, "operator": "In", "values": ["a", "b"]}
 
@@ -14,7 +14,8 @@ def made(*affinities: dict[str, Any] | None) -> dict[str, Any]:
     specs: list[dict[str, Any]] = [
         {"containers": []} | ({} if each is None else {"affinity": each}) for each in affinities
     ]
-    return {"metadata": {"name": "job-1"}, "spec": {"tasks": [{"template": {"spec": spec}} for spec in specs]}}
+    tasks = [{"name": f"t{index}", "template": {"spec": spec}} for index, spec in enumerate(specs)]
+    return {"metadata": {"name": "job-1"}, "spec": {"tasks": tasks}}
 
 
 def terms(volcano_job: dict[str, Any], task: int) -> list[dict[str, Any]]:
@@ -23,7 +24,7 @@ def terms(volcano_job: dict[str, Any], task: int) -> list[dict[str, Any]]:
     return found
 
 
-def test_every_task_is_kept_to_the_nodes_beside_what_it_has() -> None:
+def test_every_task_is_kept_to_its_nodes_beside_what_it_has() -> None:
     ib, gpu = ({"key": key, "operator": "In", "values": ["x"]} for key in ("ib", "gpu"))
     own = {
         "nodeAffinity": {
@@ -35,10 +36,12 @@ def test_every_task_is_kept_to_the_nodes_beside_what_it_has() -> None:
     }
     before = made(None, own)
     untouched = copy.deepcopy(before)
-    after = pinned(before, ["a", "b"])
+    after = pinned(before, {"t0": ["a", "b"], "t1": ["c"]})
     assert before == untouched
     assert terms(after, 0) == [{"matchExpressions": [LINE]}]
-    assert terms(after, 1) == [{"matchExpressions": [ib, LINE]}, {"matchExpressions": [gpu, LINE]}]
+    other = {**LINE, "values": ["c"]}
+    assert terms(after, 1) == [{"matchExpressions": [ib, other]}, {"matchExpressions": [gpu, other]}]
+    assert is_pinned(after) and not is_pinned(before)
     assert after["spec"]["tasks"][1]["template"]["spec"]["affinity"]["podAntiAffinity"] == {"kept": True}
 
 

@@ -36,6 +36,8 @@ def test_whole_report() -> None:
         pytest.param("exec /bin/sh: no such file or directory", None, id="the runtime's own words"),
         pytest.param("a=b\nexit=3\n", None, id="other names"),
         pytest.param("exit_code=0", RunReport(exit_code=0), id="no newline at the end"),
+        pytest.param("wish=requeue\nsignal=15\n", RunReport(wish="requeue", signal=15), id="what the script requested"),
+        pytest.param("wish=shutdown\nsignal=15\n", RunReport(signal=15), id="what there is not to request"),
         pytest.param("exit_code=", RunReport(), id="cut in front of the value"),
         pytest.param("exit_code=3\nwallt", RunReport(exit_code=3), id="cut in a name"),
         pytest.param("exit_code=300\nsignal=0", RunReport(), id="numbers that cannot be"),

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from hpcbatch.dialects.slurm.sacct import Facts, format_lines, select_lines
-from hpcbatch.dialects.slurm.sacct_fields import View
+from hpcbatch.dialects.slurm.sacct_line import View
 from hpcbatch.dialects.slurm.sacct_options import read_options
 from hpcbatch.model.array import Array, ArrayStatus, Membership
 from hpcbatch.model.chunk import Chunk

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from importlib import resources
 
 import pytest
 
@@ -135,3 +136,19 @@ def test_what_a_verbose_srun_says_of_its_step() -> None:
         "launching StepId=12.0 on host n1, 2 tasks: 0,1",
         "launching StepId=12.0 on host n2, 1 tasks: 2",
     ]
+
+
+@pytest.mark.parametrize("option", ["hint", "cpu-bind"])
+def test_help_of_a_value(option: str) -> None:
+    """srun in a job has the same."""
+    with pytest.raises(SlurmAnswer) as answer:
+        srun(f"--{option}=help", "true")
+    in_a_job = resources.files("hpcbatch.runner").joinpath("steps/srun_options.sh").read_text()
+    assert f"\n{answer.value.text}\nHELP\n" in in_a_job
+
+
+def test_test_only() -> None:
+    assert srun("--test-only").test_only
+    found = srun("--test-only", "-N2", "prog")
+    assert found.test_only and found.submission.spec.command == ("srun", "--nodes=2", "prog")
+    assert not srun("prog").test_only

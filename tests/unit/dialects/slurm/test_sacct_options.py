@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from hpcbatch.dialects.slurm.errors import SlurmAnswer, SlurmUsageError
 from hpcbatch.dialects.slurm.sacct import Facts, select_lines
-from hpcbatch.dialects.slurm.sacct_fields import FIELDS, LONG, View
+from hpcbatch.dialects.slurm.sacct_fields import FIELDS, LONG
 from hpcbatch.dialects.slurm.sacct_json import format_json
+from hpcbatch.dialects.slurm.sacct_line import View
 from hpcbatch.dialects.slurm.sacct_options import read_options
 from hpcbatch.model.state import JobState
 from tests.unit.dialects.slurm.sacct_jobs import (

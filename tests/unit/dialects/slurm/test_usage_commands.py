@@ -10,7 +10,7 @@ import pytest
 from hpcbatch.dialects.slurm import seff, sstat
 from hpcbatch.dialects.slurm.errors import SlurmUsageError
 from hpcbatch.dialects.slurm.sacct import Facts, select_lines
-from hpcbatch.dialects.slurm.sacct_fields import Line, View
+from hpcbatch.dialects.slurm.sacct_line import Line, View
 from hpcbatch.dialects.slurm.sacct_options import read_options
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.record import ExecHost, HostUsage, JobRecord

@@ -21,6 +21,7 @@ USER = Host(
     ip="192.0.2.9",
     ssh_dir="/state/ssh",
 )
+MEMORY = {"target": "/.hpcbatch"}
 ROOT = dataclasses.replace(USER, mode="root", uid=0, gid=0, groups=(), home="/root")
 
 
@@ -63,9 +64,13 @@ def test_hostname_is_cut() -> None:
 def test_start_message_of_a_plain_pod() -> None:
     message = start(a_pod(), USER)
     assert message["argv"] == ["run", "1", "$(PATH)"]  # only the container's own variables are expanded
-    assert message["env"] == {"PATH": "/bin", "HOSTNAME": "p", "HOME": "/home/u", "A": "1"}
+    in_memory = {"HPCBATCH_MEMORY_DIR": "/.hpcbatch"}
+    assert message["env"] == {"PATH": "/bin", "HOSTNAME": "p", "HOME": "/home/u", **in_memory, "A": "1"}
     assert message["user"] is None
-    assert message["mounts"] == []
+    assert message["mounts"] == [MEMORY]
+    plain = start(a_pod(), dataclasses.replace(USER, mode="plain"))
+    assert plain["mounts"] == [], "where there are no mounts it would be everybody's"
+    assert "HPCBATCH_MEMORY_DIR" not in plain["env"]
     assert (message["termination"], message["cwd"], message["memory_bytes"]) == ("/dev/termination-log", "", 0)
 
 
@@ -170,7 +175,7 @@ VOLUMES = {"s": Volume("s", "/w/s", read_only=True, files=()), "e": Volume("e", 
     ],
 )
 def test_mounts(mount: dict[str, Any], host: Host, expected: dict[str, Any]) -> None:
-    assert start(a_pod(container={"volumeMounts": [mount]}), host, VOLUMES)["mounts"] == [expected]
+    assert start(a_pod(container={"volumeMounts": [mount]}), host, VOLUMES)["mounts"] == [MEMORY, expected]
 
 
 @pytest.mark.parametrize(
@@ -189,7 +194,7 @@ def test_mounts_that_are_refused(mount: dict[str, Any], words: str) -> None:
 
 def test_pods_with_a_network_of_their_own_get_sshds_configuration() -> None:
     message = start(a_pod(subdomain="s"), USER)
-    assert message["mounts"] == [{"target": "/etc/ssh", "source": "/state/ssh", "read_only": True}]
+    assert message["mounts"] == [MEMORY, {"target": "/etc/ssh", "source": "/state/ssh", "read_only": True}]
 
 
 def test_pod_message() -> None:

@@ -1,10 +1,12 @@
+import json
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpcbatch.engine.registry.values import clone, parse_path, read_path, same, share
+from hpcbatch.engine.registry.values import MAX_BYTES, check_size, clone, is_small, parse_path, read_path, same, share
+from hpcbatch.errors import ApiError
 
 OBJ = {"a": {"b": [1, {"c": "x"}], "d.e/f": "y"}, "conditions": [{"type": "A"}, {"type": "B", "status": "True"}]}
 
@@ -76,3 +78,35 @@ def test_share_changes_nothing(new: dict[str, Any], old: dict[str, Any]) -> None
 def test_same(one: Any, other: Any, equal: bool) -> None:
     assert same(one, other) is equal
     assert same(other, one) is equal
+
+
+def nested(levels: int) -> Any:
+    value: Any = "x"
+    for _ in range(levels):
+        value = {"a": [value]}
+    return value
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ({"a": [{"b": "}{]["}], "c": {}}, False),
+        ({"a": [{"b": "text"}], "c": {}, "d": [[]]}, True),
+        (nested(20), True),
+        (nested(60), False),
+        ({"a": "x" * MAX_BYTES}, False),
+    ],
+)
+def test_is_small(value: Any, expected: bool) -> None:
+    assert is_small(json.dumps(value)) is expected
+
+
+@given(
+    st.recursive(st.text("{}[]ab", max_size=4), lambda inner: st.lists(inner) | st.dictionaries(st.text("{}"), inner))
+)
+def test_what_is_small_is_not_refused(value: Any) -> None:
+    if is_small(json.dumps(value)):
+        try:
+            check_size(value)
+        except ApiError as error:
+            pytest.fail(str(error))

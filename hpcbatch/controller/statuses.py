@@ -1,0 +1,53 @@
+"""How the controller writes the status of a job: not more often than it shows something, and with no look at itself."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+from hpcbatch.api.port import Api, Object
+from hpcbatch.controller.own_writes import OwnWrites
+from hpcbatch.controller.records import Admitted, write_status
+from hpcbatch.model.record import JobRecord
+from hpcbatch.model.state import JobState
+
+_EXITING_S: Final = 0.2
+"""How long a run whose script has ended still shows as running: most ends take no longer, and are one write."""
+
+Key = tuple[str, str]
+
+
+class Statuses:
+    """`wake` is called with a job that has changed while its status was written, `mail` with what was written."""
+
+    def __init__(
+        self,
+        api: Api,
+        own_writes: OwnWrites,
+        *,
+        wake: Callable[[Key], None],
+        mail: Callable[[Object, JobRecord], None],
+    ) -> None:
+        self._api, self._own_writes, self._wake, self._mail = api, own_writes, wake, mail
+        self._exiting: dict[Key, float] = {}
+
+    def write(self, job: Admitted, record: JobRecord, volcano_job: str, *, is_settled: bool) -> float | None:
+        """Write the record's status. `is_settled`: nothing follows from that but mails, see `policy.settled`.
+        Returns the seconds after which to try again if it is not to be written yet, else None.
+        """
+        if is_settled and (job.record.status.state, record.status.state) == (JobState.RUNNING, JobState.EXITING):
+            left_s = self._exiting.setdefault(job.key, time.monotonic()) + _EXITING_S - time.monotonic()
+            if left_s > 0:
+                return left_s
+        self._exiting.pop(job.key, None)
+        write = partial(write_status, self._api, job.obj, record, volcano_job)
+        if not is_settled:
+            self._own_writes.add(write())
+            return None
+        written, has_more = self._own_writes.settle(job.key, write)
+        if has_more:
+            self._wake(job.key)
+        self._mail(written, record)
+        return None

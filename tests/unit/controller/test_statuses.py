@@ -1,0 +1,69 @@
+"""A run whose script has ended is written once where the rest of its end takes no time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, cast
+
+import pytest
+
+from hpcbatch.api.port import Api, Object
+from hpcbatch.controller import statuses
+from hpcbatch.controller.own_writes import OwnWrites
+from hpcbatch.controller.records import Admitted
+from hpcbatch.controller.statuses import Statuses
+from hpcbatch.model.dialect import Dialect
+from hpcbatch.model.record import JobRecord, JobStatus
+from hpcbatch.model.spec import JobSpec
+from hpcbatch.model.state import JobState
+
+SPEC = JobSpec(dialect=Dialect.PBS, name="x")
+RUNNING = JobRecord(
+    job_id=7, namespace="ns", object_name="a", queue="q", spec=SPEC, status=JobStatus(state=JobState.RUNNING)
+)
+OBJ: Object = {"metadata": {"namespace": "ns", "name": "a", "resourceVersion": "1"}, "status": {}}
+
+
+class Written:
+    """Implements what is called of Api."""
+
+    def __init__(self) -> None:
+        self.states: list[str] = []
+
+    def replace(self, _resource: object, obj: Any, _namespace: str, *, subresource: str) -> Object:
+        assert subresource == "status"
+        self.states.append(obj["status"]["state"])
+        return {**obj, "metadata": {**obj["metadata"], "resourceVersion": str(len(self.states) + 1)}}
+
+
+def as_state(state: JobState) -> JobRecord:
+    return replace(RUNNING, status=replace(RUNNING.status, state=state))
+
+
+def written(api: Written, record: JobRecord, *, is_settled: bool = True) -> float | None:
+    made = Statuses(cast(Api, api), OwnWrites(), wake=lambda _: None, mail=lambda *_: None)
+    return made.write(Admitted(OBJ, RUNNING), record, "job-7", is_settled=is_settled)
+
+
+def test_an_end_waits_a_moment() -> None:
+    api = Written()
+    wait_s = written(api, as_state(JobState.EXITING))
+    assert wait_s is not None
+    assert 0 < wait_s <= 0.2
+    assert api.states == []
+
+
+def test_a_long_end_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(statuses, "_EXITING_S", 0.0)
+    api = Written()
+    assert written(api, as_state(JobState.EXITING)) is None
+    assert api.states == ["Exiting"]
+
+
+@pytest.mark.parametrize(
+    ("state", "is_settled"), [(JobState.EXITING, False), (JobState.FINISHED, False), (JobState.RUNNING, True)]
+)
+def test_all_else_is_written_at_once(state: JobState, is_settled: bool) -> None:
+    api = Written()
+    assert written(api, as_state(state), is_settled=is_settled) is None
+    assert api.states == [state.value]

@@ -1,0 +1,1 @@
+"""Cases of the page in a real browser, which `make test-web` gets from Debian: headless Chromium."""
