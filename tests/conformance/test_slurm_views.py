@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import time
@@ -133,3 +134,59 @@ def test_requests_from_standard_input(site: Site) -> None:
 def test_pidinfo_in_a_job(site: Site) -> None:
     done = site.run("scontrol", "pidinfo", "1", check=False)
     assert (done.returncode, done.stderr) == (1, "Failed to locate job for requested pid\n")
+
+
+def test_details_of_a_job(site: Site) -> None:
+    job = site.sbatch(
+        "-N2", "--mem=100M", "-o", "/dev/null", "--wrap", "srun -n1 sh -c 'exit 3'; until [ -e go ]; do sleep 0.1; done"
+    )
+    site.wait_state(job, "R")
+    assert "CPU_IDs" not in site.run("scontrol", "show", "job", job).stdout
+    wait_for("the step", lambda: "DerivedExitCode=3:0" in site.run("scontrol", "-d", "show", "job", job).stdout)
+    text = site.run("scontrol", "-d", "show", "job", job).stdout
+    nodes = re.search(r"^   NodeList=(\S+)$", text, re.M)
+    assert nodes is not None
+    assert f"\n   JOB_GRES=(null)\n     Nodes={nodes[1]} CPU_IDs= Mem=100 GRES=\n" in text
+    (site.work / "go").touch()
+
+
+def test_a_heterogeneous_job(site: Site) -> None:
+    """Each component is shown as a job."""
+    script = (
+        "#!/bin/sh\n#SBATCH -n1 -c2 --mem-per-cpu=100 -J het -o out\n#SBATCH hetjob\n#SBATCH -N2 -n2 --mem-per-cpu=60\n"
+        "srun --het-group=1 true\nuntil [ -e go ]; do sleep 0.1; done\n"
+    )
+    job = site.sbatch(site.script("het.sh", script))
+    site.wait_state(job, "R")
+    form = ("squeue", "-h", "-j", job, "-o", "%i %C %D")
+    assert site.run(*form).stdout == f"{job}+0 2 1\n{job}+1 2 2\n"
+    assert site.run("squeue", "-h", "-o", "%i", "-n", "het").stdout.split() == [f"{job}+0", f"{job}+1"]
+    fields = "hetjobid:8,hetjoboffset:4,numtasks:4"
+    assert [line.split() for line in site.run("squeue", "-h", "-j", job, "-O", fields).stdout.splitlines()] == [
+        [job, "0", "1"],
+        [job, "1", "2"],
+    ]
+    shown = site.run("scontrol", "show", "job", job).stdout
+    assert re.findall(r"^JobId=(\d+) HetJobId=(\d+) HetJobOffset=(\d) ", shown, re.M) == [
+        (job, job, "0"),
+        (job, job, "1"),
+    ]
+    assert re.findall(r"CPUs/Task=(\d) ", shown) == ["2", "1"]
+    assert re.findall(r"MinMemoryCPU=(\S+)", shown) == ["100M", "60M"]
+    one = site.run("scontrol", "show", "job", f"{job}+1").stdout
+    assert "HetJobOffset=1 " in one and "HetJobOffset=0" not in one
+    unknown = site.run("scontrol", "show", "job", f"{job}+2", check=False)
+    assert (unknown.returncode, unknown.stderr) == (1, "slurm_load_jobs error: Invalid job id specified\n")
+    refused = site.run("scancel", f"{job}+1", check=False)
+    assert refused.returncode == 1
+    assert f"the components of a heterogeneous job are one job here, {job}" in refused.stderr
+    (site.work / "go").touch()
+    site.wait_end(job)
+    lines = site.run("sacct", "-n", "-P", "-j", job, "-o", "jobid,alloccpus,state").stdout.splitlines()
+    assert lines == [
+        f"{job}+0|2|COMPLETED",
+        f"{job}+0.batch|2|COMPLETED",
+        f"{job}+1|2|COMPLETED",
+        f"{job}+1.extern|2|COMPLETED",
+        f"{job}+1.0|2|COMPLETED",
+    ]

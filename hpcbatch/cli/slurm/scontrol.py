@@ -86,6 +86,8 @@ def execute(session: Session, command: ScontrolCommand) -> int:
 
 def _show_jobs(session: Session, command: ScontrolCommand) -> int:
     from hpcbatch.cli.unix_names import group_name
+    from hpcbatch.dialects.slurm.array_records import ShownJob
+    from hpcbatch.dialects.slurm.component_records import components
     from hpcbatch.dialects.slurm.scontrol import NO_JOBS, format_job
 
     if any(text.partition("_")[0].strip("0") for text in command.ids):  # job 0 stands for all
@@ -94,7 +96,8 @@ def _show_jobs(session: Session, command: ScontrolCommand) -> int:
         shown = recent_jobs(session, shows_hidden=command.shows_hidden)
     _tell_update(session, command, len(shown))
     exempt_s = _exempt_s(session) if shown else None
-    for job in shown:
+    parts = (ShownJob(one, whole.in_array) for whole in shown for one in components(whole.record))
+    for job in parts:
         text = format_job(
             job.record,
             session.now,
@@ -104,6 +107,7 @@ def _show_jobs(session: Session, command: ScontrolCommand) -> int:
             group=group_name(job.record.status.gid),
             in_array=job.in_array,
             exempt_s=exempt_s,
+            has_details=command.has_details,
         )
         sys.stdout.write(text)
     if not shown:
@@ -142,6 +146,8 @@ def recent_jobs(session: Session, *, shows_hidden: bool = True) -> list[ShownJob
 
 def _named_jobs(session: Session, text: str) -> list[ShownJob]:
     """What one id means. Raises UnknownJobError or SlurmUsageError."""
+    if "+" in text:
+        return _named_component(session, text)
     from hpcbatch.client import listing
     from hpcbatch.dialects.slurm.array_records import shown_array, shown_index, shown_member
     from hpcbatch.dialects.slurm.scontrol_command import not_found_member, read_job
@@ -168,6 +174,21 @@ def _named_jobs(session: Session, text: str) -> list[ShownJob]:
     if not found:
         raise not_found_member(text)
     return found
+
+
+def _named_component(session: Session, text: str) -> list[ShownJob]:
+    """Of `12+1`, as of 12 where the job is not heterogeneous."""
+    from hpcbatch.dialects.slurm.component_records import components, offset_in
+    from hpcbatch.dialects.slurm.scontrol_command import read_job
+
+    number, _, offset = text.partition("+")
+    if not offset.isdecimal():
+        read_job(text)
+    found = [job._replace(record=one) for job in _named_jobs(session, number) for one in components(job.record)]
+    chosen = [job for job in found if (offset_in(job.record) or 0) == int(offset)]
+    if not chosen:
+        raise UnknownJobError(f"job {number} has no component {offset}")
+    return chosen
 
 
 def _array_of(session: Session, member: JobRecord) -> tuple[JobRecord | None, str]:

@@ -72,6 +72,8 @@ def _show(session: Session, options: SqueueOptions) -> int:
         rows = listing.list_rows(session.api, session.namespace, finished=ended_too, since=recent)
     if not options.shows_hidden:
         rows = _visible(session, rows)
+    if any(row.components for row in rows):
+        rows = _with_components(session, rows)
     wrf = None
     if options.fields is not None and "wrf" in options.fields.lower():
         from hpcbatch.cli.wrf.jobs import Columns
@@ -105,7 +107,26 @@ def _details(session: Session, options: SqueueOptions) -> Callable[[JobRow, str]
         found = records.by_number(session.api, session.namespace, [named.number for named in options.ids])
     else:
         found = list(records.in_window(session.api, session.namespace, session.now - MIN_JOB_AGE))
+    if any("het_size" in record.spec.attributes for record in found):
+        from hpcbatch.dialects.slurm.component_records import components
+
+        found = [one for record in found for one in components(record)]
     return values(found, view_of(options, session.now, session.zone), group_name)
+
+
+def _with_components(session: Session, rows: list[JobRow]) -> list[JobRow]:
+    """In the place of each heterogeneous job its components, of which its record alone has the sizes."""
+    from hpcbatch.client import records
+    from hpcbatch.dialects.slurm.component_records import components
+    from hpcbatch.record.rows import row_of
+
+    numbers = [row.job_id for row in rows if row.components]
+    known = {record.job_id: record for record in records.by_number(session.api, session.namespace, numbers)}
+    found: list[JobRow] = []
+    for row in rows:
+        record = known.get(row.job_id) if row.components else None
+        found += [row] if record is None else map(row_of, components(record))
+    return found
 
 
 def _tiers(session: Session) -> dict[str, int]:

@@ -33,7 +33,7 @@ def parse_id(text: str) -> NamedJob:
     if match[4]:
         raise NotSupportedError(f"{text}: job steps are not supported yet")
     if match[2] and int(match[2]):
-        raise NotSupportedError(f"{text}: heterogeneous jobs are not supported yet")
+        raise NotSupportedError(f"{text}: the components of a heterogeneous job are one job here, {match[1]}")
     number, members = int(match[1]), match[3]
     if members is None or members == "*":
         return NamedJob(number, is_array=members is not None)
@@ -54,7 +54,9 @@ def split_ids(text: str) -> list[str]:
 
 
 def row_id(row: JobRow) -> str:
-    """`12`, or of a member of an array `12_3`."""
+    """`12`, of a member of an array `12_3`, of a component `12+1`."""
+    if "/" in row.components:
+        return f"{row.job_id}+{row.components.partition('/')[0]}"
     return str(row.job_id) if row.array_id is None else f"{row.array_id}_{row.array_index}"
 
 

@@ -12,8 +12,10 @@ from datetime import UTC, datetime
 
 from hpcbatch.dataclass import replace
 from hpcbatch.dialects.slurm import states
+from hpcbatch.dialects.slurm.component_records import components, offset_in
 from hpcbatch.dialects.slurm.field_table import Heading, Style, table
 from hpcbatch.dialects.slurm.hostlist import compress
+from hpcbatch.dialects.slurm.ids import row_id
 from hpcbatch.dialects.slurm.sacct_fields import FIELDS
 from hpcbatch.dialects.slurm.sacct_line import Line, View
 from hpcbatch.dialects.slurm.sacct_options import STARTED_FLAG, SacctOptions, WantedJob
@@ -45,7 +47,7 @@ def select_lines(records: Iterable[JobRecord], options: SacctOptions, facts: Fac
     """The lines for `records`, of which it takes what `options` ask for, in sacct's order: by submission; jobs of one
     second with arrays behind the others.
     """
-    everything = list(records)
+    everything = [one for record in records for one in components(record)]
     arrays = {record.job_id: record for record in everything if record.spec.array is not None}
     apart: dict[int, set[int]] = {number: set() for number in arrays}
     for record in everything:
@@ -126,7 +128,7 @@ def _entries(record: JobRecord, arrays: dict[int, JobRecord], apart: set[int]) -
     row, spec, status = row_of(record), record.spec, record.status
     if spec.array is None:
         array = None if row.array_id is None else arrays.get(row.array_id)
-        name = str(record.job_id) if row.array_id is None else f"{row.array_id}_{row.array_index}"
+        name = row_id(row)
         submit = status.submit_time if array is None else array.status.submit_time
         yield _Entry(record, row, name, states.compact(status.state, status.reason), submit)
         return
@@ -174,6 +176,8 @@ def _is_selected(entry: _Entry, options: SacctOptions, facts: Facts) -> bool:
 
 def _names(job: WantedJob, entry: _Entry) -> bool:
     row = entry.row
+    if job.component is not None:
+        return job.number == entry.record.job_id and job.component == (offset_in(entry.record) or 0)
     if job.member is None:
         return job.number in {entry.record.job_id, row.array_id}
     if entry.members is not None:
@@ -328,6 +332,9 @@ def _steps(job: Line, entry: _Entry) -> Iterator[Line]:
     rss = [(node, use.max_rss_bytes) for node, _, use in pods if use is not None and use.max_rss_bytes is not None]
     cpu = [(node, use.cpu_s) for node, _, use in pods if use is not None and use.cpu_s is not None]
     first = status.hosts[0].node if status.hosts else _NOT_ASSIGNED
+    if offset_in(entry.record):  # the script runs in the first component
+        yield _extern(job, cpu, rss, len(pods), is_over=status.state.is_final)
+        return
     alone = len(pods) < 2  # a job of one pod: the sums are the pod's
     batch_rss = rss[:1] if used and pods and pods[0][2] is not None else []
     batch_cpu = cpu[:1] if used and pods and pods[0][2] is not None else []
@@ -354,19 +361,26 @@ def _steps(job: Line, entry: _Entry) -> Iterator[Line]:
     )
     if alone:
         return
-    rest_cpu = tuple(cpu[len(batch_cpu) :]) if used else ()
-    state = "CD" if status.state.is_final else "R"
-    yield job._replace(
+    rest = (cpu[len(batch_cpu) :], rss[len(batch_rss) :]) if used else ([], [])
+    yield _extern(job, *rest, len(pods), is_over=status.state.is_final)
+
+
+def _extern(
+    job: Line, cpu: Sequence[tuple[str, int]], rss: Sequence[tuple[str, int]], pods: int, *, is_over: bool
+) -> Line:
+    """What runs beside the script."""
+    state = "CD" if is_over else "R"
+    return job._replace(
         step="extern",
         name="extern",
         state=state,
         state_text=states.LONG[state],
         exit_code=0,
         exit_signal=0,
-        tasks=len(pods),
-        cpu_s=_sum(rest_cpu, is_over=status.state.is_final),
-        cpu_by_host=rest_cpu,
-        rss_bytes=tuple(rss[len(batch_rss) :]) if used else (),
+        tasks=pods,
+        cpu_s=_sum(cpu, is_over=is_over),
+        cpu_by_host=tuple(cpu),
+        rss_bytes=tuple(rss),
     )
 
 

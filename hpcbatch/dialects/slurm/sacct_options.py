@@ -117,6 +117,8 @@ class WantedJob(NamedTuple):
     number: int
     member: int | None = None
     step: str = ""
+    component: int | None = None
+    """Of `12+1`."""
 
 
 class SacctOptions(NamedTuple):
@@ -302,9 +304,10 @@ def _jobs(text: str) -> tuple[WantedJob, ...]:
         match = _JOB.match(part)
         if match is None:
             raise _fatal(f"Bad job/step specified: {part}")
-        number, step = int(match[1]) + int(match[2] or 0), match[5] or ""
+        number, step = int(match[1]), match[5] or ""
         if match[4] is None:
-            wanted[WantedJob(number, None if match[3] is None else int(match[3]), step)] = None
+            member, component = (None if part is None else int(part) for part in (match[3], match[2]))
+            wanted[WantedJob(number, member, step, component)] = None
             continue
         from hpcbatch.model.indices import Indices
 

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta, tzinfo
 from hpcbatch.dialects.slurm import states
 from hpcbatch.dialects.slurm.attributes import number
 from hpcbatch.dialects.slurm.clock import full, stamp
+from hpcbatch.dialects.slurm.component_records import offset_in
 from hpcbatch.dialects.slurm.dependency import format_dependency
 from hpcbatch.dialects.slurm.errors import SLURM_VERSION, SlurmAnswer
 from hpcbatch.dialects.slurm.hostlist import compress, compress_sorted, expand
@@ -55,6 +56,7 @@ def format_job(
     group: str = "",
     in_array: str = "",
     exempt_s: int | None = None,
+    has_details: bool = False,
 ) -> str:
     """`scontrol show job`: the record's lines and an empty one, or with `one_line` all in a line. `exempt_s`: after
     which jobs that run may be preempted; None: never.
@@ -63,9 +65,18 @@ def format_job(
     (array_records.ShownJob).
     """
     lines = _job_lines(record, now, tz, time_format, group=group, in_array=in_array, exempt_s=exempt_s)
+    if has_details:
+        from hpcbatch.dialects.slurm.job_details import allocation, derived_exit_code
+
+        lines[_place(lines, "RunTime=") : 0] = [f"DerivedExitCode={derived_exit_code(record.status)}"]
+        lines[_place(lines, "MinCPUsNode=") : 0] = allocation(record)
     if one_line:
-        return " ".join(lines) + "\n"
+        return " ".join(line.lstrip() for line in lines) + "\n"
     return "\n   ".join(lines) + "\n\n"
+
+
+def _place(lines: Sequence[str], beginning: str) -> int:
+    return next(place for place, line in enumerate(lines) if line.startswith(beginning))
 
 
 def _limit_s(row: JobRow, deadline: datetime | None) -> int | None:
@@ -102,9 +113,12 @@ def _job_lines(
     contiguous = int(any(text.startswith("--conti") for text in spec.ignored))
     kills = None if spec.dependency is None else spec.dependency.kill_if_never
     told = states.system_comment(status.state, status.reason, status.message)
+    offset = offset_in(record)
+    component = "" if offset is None else f"HetJobId={record.job_id} HetJobOffset={offset} "
     planned = f" SchedNodeList={compress(row.planned_nodes)}" if row.planned_nodes else ""
     return [
-        f"JobId={shown_number(record.job_id, spec.member_of)} {in_array}JobName={spec.name}",
+        f"JobId={shown_number(record.job_id, spec.member_of)} {in_array}{component}JobName={spec.name}",
+        *([f"HetJobIdSet={record.job_id}"] if component else []),
         f"UserId={status.owner}({status.uid}) GroupId={group or status.gid}({status.gid}) MCS_label=N/A",
         f"Priority={states.priority_of(row)} "
         f"Nice={spec.nice} Account={spec.account or '(null)'} QOS={given.get('qos', 'normal')}",

@@ -73,6 +73,7 @@ class ScontrolCommand:
     is_special: bool = False
     """requeue: they are marked with SPECIAL_EXIT, and held."""
     one_line: bool = False
+    has_details: bool = False
     quiet: bool = False
     verbose: bool = False
     time_format: str = ""
@@ -194,7 +195,15 @@ def read_command(argv: Sequence[str], environ: Mapping[str, str]) -> ScontrolCom
     clusters = next((option.value for option in reversed(given) if option.option.name == "clusters"), None)
     time_format = environ.get("SLURM_TIME_FORMAT", "")
     shows_hidden = "all" in asked or ("SCONTROL_ALL" in environ and "hide" not in asked)
-    options = _Options("oneliner" in asked, "quiet" in asked, "verbose" in asked, time_format, clusters, shows_hidden)
+    options = _Options(
+        one_line="oneliner" in asked,
+        has_details="details" in asked,
+        quiet="quiet" in asked,
+        verbose="verbose" in asked,
+        time_format=time_format,
+        clusters=clusters,
+        shows_hidden=shows_hidden,
+    )
     if not words:
         return options.command(Verb.INTERACTIVE)
     keyword, rest = _keyword(words), words[1:]
@@ -250,6 +259,7 @@ def _ids(word: str) -> list[str]:
 @dataclass(frozen=True, slots=True)
 class _Options:
     one_line: bool
+    has_details: bool
     quiet: bool
     verbose: bool
     time_format: str
@@ -274,6 +284,7 @@ class _Options:
             is_incomplete=is_incomplete,
             is_special=is_special,
             one_line=self.one_line,
+            has_details=self.has_details,
             quiet=self.quiet,
             verbose=self.verbose,
             time_format=self.time_format,

@@ -128,10 +128,12 @@ def values(
     records: Iterable[JobRecord], view: View, group_name: Callable[[int], str]
 ) -> Callable[[JobRow, str], str | None]:
     """View.detail, from the records of the jobs that are listed."""
-    known = {(record.namespace, record.object_name): record for record in records}
+    known = {
+        (record.namespace, record.object_name, record.spec.attributes.get("het_size", "")): record for record in records
+    }
 
     def value(row: JobRow, name: str) -> str | None:
-        record = known.get((row.namespace, row.object_name))
+        record = known.get((row.namespace, row.object_name, row.components))
         return None if record is None else VALUES[name](Detail(record, view, group_name))
 
     return value

@@ -263,9 +263,6 @@ _ALWAYS = {
     "deadline": ("DEADLINE", "N/A"),
     "delayboot": ("DELAY_BOOT", "0:00"),
     "derivedec": ("DERIVED_EC", "0"),
-    "hetjobid": ("HET_JOB_ID", "N/A"),
-    "hetjobidset": ("HET_JOB_ID_SET", "N/A"),
-    "hetjoboffset": ("HET_JOB_OFFSET", "N/A"),
     "mcslabel": ("MCSLABEL", "(null)"),
     "mem-per-tres": ("MEM_PER_TRES", "N/A"),
     "mintime": ("TIME_MIN", "0:00"),
@@ -310,6 +307,11 @@ NAMES: dict[str, Field] = {
     "cpus-per-task": Field("CPUS_PER_TASK", NA),
     "eligibletime": Field("ELIGIBLE_TIME", lambda row, view: view.stamp(row.eligible_time)),
     "exit_code": Field("EXIT_CODE", lambda row, _: _raw_exit(row)),
+    "hetjobid": Field("HET_JOB_ID", lambda row, _: str(row.job_id) if "/" in row.components else "N/A"),
+    "hetjobidset": Field("HET_JOB_ID_SET", lambda row, _: str(row.job_id) if "/" in row.components else "N/A"),
+    "hetjoboffset": Field(
+        "HET_JOB_OFFSET", lambda row, _: row.components.partition("/")[0] if "/" in row.components else "N/A"
+    ),
     "lastschedeval": Field("LAST_SCHED_EVAL", lambda row, view: view.stamp(row.start_time or row.eligible_time)),
     "maxcpus": Field("MAX_CPUS", lambda row, _: str(row.cpus)),
     "maxnodes": Field("MAX_NODES", lambda row, _: str(row.nodes)),

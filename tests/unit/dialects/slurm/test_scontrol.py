@@ -23,9 +23,10 @@ from hpcbatch.dialects.slurm.values import MAX_COUNT
 from hpcbatch.errors import HpcBatchError, NotSupportedError
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
-from hpcbatch.model.record import JobRecord
+from hpcbatch.model.record import ExecHost, JobRecord
 from hpcbatch.model.spec import JobSpec, Output, Sharing
 from hpcbatch.model.state import JobState, Reason
+from hpcbatch.model.step import StepRecord
 from tests.unit.dialects.slurm.jobs import NODE, NOW, QUEUE, QUEUES, SUBMITTED, record, recorded
 from tests.unit.dialects.slurm.submit_parts import spec
 
@@ -80,6 +81,38 @@ def test_where_a_job_may_run_and_what_it_holds() -> None:
 def test_recorded_job(job_id: int) -> None:
     found = format_job(by_id(job_id), NOW, UTC, group="tester")
     assert masked(found) == masked(recorded(f"scontrol-{job_id}.txt"))
+
+
+def test_recorded_details() -> None:
+    """All but the CPUs, which nobody knows."""
+    found = format_job(by_id(85), NOW, UTC, group="tester", has_details=True)
+    assert masked(found) == masked(recorded("scontrol-d-85.txt")).replace("CPU_IDs=0 ", "CPU_IDs= ")
+    line = format_job(by_id(85), NOW, UTC, True, has_details=True)
+    assert " JOB_GRES=(null) Nodes=vm CPU_IDs= Mem=0 GRES= MinCPUsNode=1 " in line
+    assert "CPU_IDs" not in format_job(by_id(90), NOW, UTC, has_details=True), "it waits"
+
+
+def test_details_of_several_nodes() -> None:
+    job = by_id(85)
+    layout = (
+        Chunk(count=2, cpus=2, mem_bytes=2**30, resources=(("gpu", 2),)),
+        Chunk(count=2, cpus=1, mem_bytes=1, resources=(("fpga", 1),)),
+    )
+    hosts = tuple(ExecHost(node=node, pod=f"p{at}", cpus=1) for at, node in enumerate(("n1", "n2", "n7", "n7")))
+    steps = (
+        StepRecord(number=0, start_time=SUBMITTED, end_time=SUBMITTED, exit_code=3),
+        StepRecord(number=1, start_time=SUBMITTED, end_time=SUBMITTED, exit_signal=9),
+        StepRecord(number=2, start_time=SUBMITTED),
+    )
+    found = format_job(
+        replace(job, status=replace(job.status, layout=layout, hosts=hosts, steps=steps)), NOW, UTC, has_details=True
+    )
+    assert "   DerivedExitCode=3:0\n" in found
+    assert (
+        "   JOB_GRES=fpga:2,gpu:4\n"
+        "     Nodes=n[1-2] CPU_IDs= Mem=1024 GRES=gpu:2\n"
+        "     Nodes=n7 CPU_IDs= Mem=1 GRES=fpga:2\n"
+    ) in found
 
 
 def test_recorded_waiting_job() -> None:
