@@ -17,6 +17,7 @@ from hpcbatch.model.accounts import Accounts
 from hpcbatch.model.priority import PriorityConfig
 from hpcbatch.model.share import Share
 from hpcbatch.policy.fairshare import HALF_LIVES, Run, raw_usage, run_of, shares_of
+from hpcbatch.policy.owners import Owners
 from hpcbatch.policy.spent import spent_by
 from hpcbatch.record.rows import row_from_cells
 from hpcbatch.units import parse_rfc3339
@@ -68,10 +69,11 @@ class PastUsage:
         return shares_of(accounts, usage, config)
 
     def spent(
-        self, accounts: Accounts, config: PriorityConfig, partition_qos: Mapping[str, str], now_s: float
+        self, owners: Owners, config: PriorityConfig, now_s: float, resources: Mapping[str, str]
     ) -> dict[str, int]:
-        """By the names that limits have for it."""
-        return spent_by(accounts, self._runs(now_s), now_s, config.half_life_s, partition_qos)
+        """By the names that limits have for it. `resources`: a site's name of one → Kubernetes' extended resource."""
+        runs, qos = self._runs(now_s), owners.partition_qos
+        return spent_by(owners.accounts, runs, now_s, config.half_life_s, partition_qos=qos, resources=resources)
 
     def _runs(self, now_s: float) -> Iterator[Run]:
         present = set()
@@ -100,4 +102,5 @@ def _run(obj: Object, now_s: float) -> Run | None:
         now_s if end is None else parse_rfc3339(end).timestamp(),
         int(summary.get("nodes", 1)),
         int(summary.get("memBytes", 0)),
+        str(summary.get("resources", "")),
     )

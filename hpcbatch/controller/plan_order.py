@@ -69,12 +69,12 @@ class PlanOrder:
         shares = self._usage.shares(one.owners.accounts, one.config, now_s) if one.config.by_share else {}
         return replace(one, cluster=self._cluster(), shares=shares, at_s=now_s)
 
-    def spent(self, now_s: float) -> Mapping[str, int]:
+    def spent(self, now_s: float, resources: Mapping[str, str]) -> Mapping[str, int]:
         """What jobs have used in the course of time, by the names that limits have for it."""
         one = self.ranking
         if one is None:
             return {}
-        return self._usage.spent(one.owners.accounts, one.config, one.owners.partition_qos, now_s)
+        return self._usage.spent(one.owners, one.config, now_s, resources)
 
     def place_of(
         self, record: JobRecord, site: SiteConfig, rank: float | None, *, is_last: bool

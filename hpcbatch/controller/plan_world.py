@@ -278,7 +278,7 @@ class PlanWorld:
                 self._put_in_order(self.waiting.keys() - {job.job_id for job in jobs})
                 self.is_changed = True
         if self.counts_spent:
-            self._spent, self.lacks_spent = self.order.spent(now_s), False
+            self._spent, self.lacks_spent = self.order.spent(now_s, self._site().resources), False
             self.is_changed = True
 
     def rank(self, record: JobRecord) -> float | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from hpcbatch.dataclass import dataclass, field
@@ -394,6 +394,15 @@ class JobRecord:
         return self.status.walltime_s or self.spec.walltime_s
 
 
+def total_resources(chunks: Iterable[Chunk]) -> tuple[tuple[str, int], ...]:
+    """Of further countable resources, by the site's names, sorted."""
+    found: dict[str, int] = {}
+    for chunk in chunks:
+        for name, amount in chunk.resources:
+            found[name] = found.get(name, 0) + chunk.count * amount
+    return tuple(sorted(found.items()))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
     """Columns of listings that are not in the status: totals, and alterable fields of the spec."""
@@ -411,6 +420,8 @@ class Summary:
     reservation: str = field(default="", metadata=stored("reservation", ANY_TEXT))
     other_queues: str = field(default="", metadata=stored("otherQueues", ANY_TEXT))
     """In which it may start, too, while it waits: `b,c`."""
+    resources: str = field(default="", metadata=stored("resources", ANY_TEXT))
+    """Further countable ones of all its chunks by the site's names: `fpga=1,gpu=8`."""
 
     @classmethod
     def of(cls, record: JobRecord) -> Summary:
@@ -428,4 +439,5 @@ class Summary:
             other_queues=",".join(name for name in record.spec.other_queues if name != record.queue)
             if record.status.state in WAITING
             else "",
+            resources=",".join(f"{name}={amount}" for name, amount in total_resources(record.layout)),
         )

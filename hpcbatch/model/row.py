@@ -92,6 +92,8 @@ class JobRow(NamedTuple):
     """That it asks for; PBS's are queues."""
     other_queues: tuple[str, ...] = ()
     """In which it may start, too, while it waits."""
+    resources: str = ""
+    """Further countable ones by the site's names: `fpga=1,gpu=8`."""
     components: str = ""
     """How many a heterogeneous job has; in the row of one of them `1/3` (dialects.slurm.component_records)."""
 
@@ -247,6 +249,7 @@ COLUMNS: Final = (
     Column("OtherQueues", "string", ".status.summary.otherQueues", {"other_queues": _names}),
     Column("PlannedNodes", "string", ".status.plannedNodes", {"planned_nodes": _names}),
     Column("Reservation", "string", ".status.summary.reservation", {"reservation": _text}),
+    Column("Resources", "string", ".status.summary.resources", {"resources": _text}),
     Column("Components", "string", ".spec.attributes.het_size", {"components": _text}),
     Column("Dialect", "string", ".spec.dialect", {"dialect": _text}),
     Column("Server", "string", ".spec.server", {"server": lambda cell: cell or "localhost"}),

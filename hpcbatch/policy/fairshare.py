@@ -35,6 +35,8 @@ class Run(NamedTuple):
     """Of one that runs, now."""
     nodes: int = 1
     mem_bytes: int = 0
+    resources: str = ""
+    """`gpu=8`: further ones by the site's names."""
 
 
 def run_of(row: JobRow, now: datetime) -> Run | None:
@@ -52,6 +54,7 @@ def run_of(row: JobRow, now: datetime) -> Run | None:
         end.timestamp(),
         row.nodes,
         row.mem_bytes or 0,
+        row.resources,
     )
 
 

@@ -34,7 +34,7 @@ def run(qos: str = "", end_s: float = HOUR) -> Run:
 
 
 def test_of_the_association_and_all_above() -> None:
-    spent = spent_by(accounts(), [run()], HOUR, 0.0, {})
+    spent = spent_by(accounts(), [run()], HOUR, 0.0, partition_qos={}, resources={})
     for number in (6, 5, 1):
         assert spent[of_association(number, "cpu")] == 4000 * HOUR
         assert spent[of_association(number, NODES)] == 2 * HOUR
@@ -44,11 +44,21 @@ def test_of_the_association_and_all_above() -> None:
 
 
 def test_of_qualities_of_service() -> None:
-    spent = spent_by(accounts(), [run("half")], HOUR, 0.0, {"q": "part"})
+    spent = spent_by(accounts(), [run("half")], HOUR, 0.0, partition_qos={"q": "part"}, resources={})
     assert spent[of_qos("half", "cpu")] == spent[of_qos("part", "cpu")] == 2000 * HOUR
     assert of_qos("normal", "cpu") not in spent
 
 
 def test_it_decays() -> None:
-    spent = spent_by(accounts(), [run()], HOUR + 7 * 86400, 7 * 86400.0, {})
+    spent = spent_by(accounts(), [run()], HOUR + 7 * 86400, 7 * 86400.0, partition_qos={}, resources={})
     assert spent[of_association(5, "cpu")] == pytest.approx(2000 * HOUR, rel=0.01)
+
+
+def test_further_resources() -> None:
+    """By the names that the planner has for them."""
+    one = run()._replace(resources="fpga=1,gpu=2,ngpus=1,=3,bad")
+    known = {"gpu": "nvidia.com/gpu", "ngpus": "nvidia.com/gpu"}
+    spent = spent_by(accounts(), [one], HOUR, 0.0, partition_qos={}, resources=known)
+    found = {what: spent[of_association(1, what)] for what in ("nvidia.com/gpu", "fpga")}
+    assert found == {"nvidia.com/gpu": 3 * HOUR, "fpga": HOUR}
+    assert of_association(1, "bad") not in spent

@@ -23,7 +23,8 @@ SCHEMA = VERSION["schema"]["openAPIV3Schema"]
 
 def test_the_file_is_what_make_crd_writes() -> None:
     assert FILE.read_text() == crd.text(), "the fields of a job have changed: run `make crd`"
-    assert crd.definition() == CRD
+    notes = {key: value for key, value in CRD["metadata"]["annotations"].items() if not key.startswith("helm.sh/")}
+    assert crd.definition() == CRD | {"metadata": CRD["metadata"] | {"annotations": notes}}
 
 
 def test_the_file_of_reservations_is_what_make_crd_writes() -> None:
@@ -44,7 +45,7 @@ def test_no_server_is_called_so(server: str) -> None:
 
 
 def test_the_definition_carries_its_version() -> None:
-    assert CRD["metadata"]["annotations"] == {SCHEMA_ANNOTATION: str(SCHEMA_VERSION)}
+    assert CRD["metadata"]["annotations"][SCHEMA_ANNOTATION] == str(SCHEMA_VERSION)
 
 
 def bounds(schema: Any) -> Iterator[float]:
