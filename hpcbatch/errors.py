@@ -102,6 +102,10 @@ class GoneError(ApiError):
     """410 Expired: that resourceVersion is too old; list again."""
 
 
+class BusyError(ApiError):
+    """429 and 503: the server takes no requests for now."""
+
+
 class InvalidError(ApiError):
     """422 Invalid: the schema or the validation refuses the object."""
 

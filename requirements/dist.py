@@ -1,4 +1,5 @@
-"""`make dist`: a release of the last commit: source distribution, wheel, bill of materials, checksums.
+"""`make dist`: a release of the last commit: source distribution, wheel, Helm chart, bill of
+materials, checksums.
 
 `dist.py PYTHON DIRECTORY`: PYTHON has the build system. The same commit gives the same bytes: times are those of the
 commit, and the wheel is built from the source distribution, which so is known to be complete.
@@ -29,7 +30,7 @@ def main() -> None:
     shutil.rmtree(target, ignore_errors=True)
     if fault := tag_fault(version(), _git("tag", "--points-at", "HEAD").split()):
         raise SystemExit(f"make dist: {fault}")
-    made = build(python, target)
+    made = (*build(python, target), build_chart(target))
     bill = target / f"{made[1].name.partition('-py3')[0]}.cdx.json"
     write_bill(("base",), bill)
     sums = "".join(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in (*made, bill))
@@ -62,14 +63,42 @@ def build(python: str, target: Path) -> tuple[Path, Path]:
     when = _git("log", "-1", "--format=%ct").strip()
     with tempfile.TemporaryDirectory() as folder:
         source, unpacked = Path(folder, "source"), Path(folder, "unpacked")
-        _unpack(
-            subprocess.run(("git", "archive", "HEAD"), cwd=CHECKOUT, capture_output=True, check=True).stdout, source
-        )
+        _unpack(_archive(), source)
         sdist = target / _call(python, "build_sdist", source, target.resolve(), when)
         _repeatable(sdist, int(when))
         _unpack(gzip.decompress(sdist.read_bytes()), unpacked)
         (root,) = unpacked.iterdir()
         return sdist, target / _call(python, "build_wheel", root, target.resolve(), when)
+
+
+def build_chart(target: Path) -> Path:
+    """The Helm chart of HEAD as `helm package` makes it: in place of its links, which lead out of it, their files."""
+    when = int(_git("log", "-1", "--format=%ct"))
+    with tempfile.TemporaryDirectory() as folder:
+        _unpack(_archive("deploy"), Path(folder))
+        chart = Path(folder, "deploy/chart")
+        found = dict(re.findall(r"(?m)^(name|version): (\S+)$", (chart / "Chart.yaml").read_text(encoding="utf-8")))
+        if found["version"] != version():
+            raise SystemExit(f"make dist: Chart.yaml has version {found['version']}, pyproject.toml {version()}")
+        packed = io.BytesIO()
+        with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as tar:
+            for path in sorted(Path(top, name) for top, _, names in os.walk(chart, followlinks=True) for name in names):
+                member = tarfile.TarInfo(f"{found['name']}/{path.relative_to(chart).as_posix()}")
+                text = path.read_bytes()
+                member.size, member.mtime, member.mode = len(text), when, 0o644
+                tar.addfile(member, io.BytesIO(text))
+    made = target / f"{found['name']}-chart-{found['version']}.tgz"
+    _zip(packed.getvalue(), made, when)
+    return made
+
+
+def _archive(*paths: str) -> bytes:
+    return subprocess.run(("git", "archive", "HEAD", *paths), cwd=CHECKOUT, capture_output=True, check=True).stdout
+
+
+def _zip(content: bytes, target: Path, when: int) -> None:
+    with target.open("wb") as out, gzip.GzipFile(filename="", fileobj=out, mode="wb", mtime=when) as zipped:
+        zipped.write(content)
 
 
 def _unpack(archive: bytes, folder: Path) -> None:
@@ -106,8 +135,7 @@ def _repeatable(sdist: Path, when: int) -> None:
                 member.mode = 0o755 if member.isdir() or member.mode & 0o100 else 0o644
                 member.pax_headers = {}
                 anew.addfile(member, file)
-    with sdist.open("wb") as out, gzip.GzipFile(filename="", fileobj=out, mode="wb", mtime=when) as zipped:
-        zipped.write(packed.getvalue())
+    _zip(packed.getvalue(), sdist, when)
 
 
 if __name__ == "__main__":

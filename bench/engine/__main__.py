@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from bench.engine import arrays, chain, halo, history, launch, memory, startup, throughput, waiting
+from bench.engine import arrays, chain, halo, history, launch, lists, memory, startup, throughput, waiting
 
 ALL: Mapping[str, Callable[..., None]] = {
     "startup": startup.main,
@@ -21,6 +21,7 @@ GROWING: Mapping[str, Callable[..., None]] = {
     "waiting": waiting.main,
     "chain": chain.main,
     "launch": launch.main,
+    "lists": lists.main,
 }
 EVERY = {**ALL, **GROWING}
 

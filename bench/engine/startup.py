@@ -1,16 +1,20 @@
-"""How long a user waits for each command, beside `kubectl get` on the same engine."""
+"""What the start of each command takes, beside `kubectl get` on the same engine."""
 
 from __future__ import annotations
 
+import shutil
 import subprocess
+import sys
+import venv
+from collections.abc import Mapping
 from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
 
 from bench.engine.rig import BIN, engine
-from bench.timing import Action, compare
+from bench.timing import compare_commands
 
 ROUNDS = 21
+_ROOT = Path(__file__).resolve().parents[2]
 _KUBECTL = "kubectl get batchjobs"
 _OTHER = ", the other"
 _COMMANDS = {
@@ -30,25 +34,56 @@ _COMMANDS = {
     "sacctmgr show assoc": ["sacctmgr", "show", "assoc"],
     "sshare": ["sshare"],
 }
+_SUBMITTING = ("qsub", "sbatch")
 
 
 def main(beside: Path | None = None) -> None:
     """`beside` is the directory of another hpcbatch's programs: they take turns with ours, each on its own engine."""
-    actions: dict[str, Action] = {}
+    commands: dict[str, tuple[list[str | Path], Mapping[str, str]]] = {}
     with ExitStack() as stack:
         for suffix, programs in [("", BIN)] if beside is None else [("", BIN), (_OTHER, beside)]:
             env, work = stack.enter_context(engine(programs=programs))
             (work / "true.pbs").write_text("#!/bin/sh\ntrue\n")
-            run = partial(subprocess.run, env=env, cwd=work, check=True, stdout=subprocess.DEVNULL)
             for _ in range(10):
-                run([programs / "qsub", "-h", "true.pbs"])
+                subprocess.run([programs / "qsub", "-h", work / "true.pbs"], env=env, check=True, capture_output=True)
             if not suffix:
-                actions[_KUBECTL] = partial(run, [BIN / "kubectl", "get", "batchjobs"])
+                commands[_KUBECTL] = [BIN / "kubectl", "get", "batchjobs"], env
+                here = work
             for name, (command, *arguments) in _COMMANDS.items():
-                actions[f"{name}{suffix}"] = partial(run, [programs / command, *arguments])
-        times = compare(actions, ROUNDS)
-    print(f"start-up, median of {ROUNDS}, whole process, some 10 to 60 waiting jobs:")
-    for label, spent in times.items():
-        other = times.get(f"{label}{_OTHER}")
-        ratio = "" if other is None else f"   {spent / other:.3f} x the other"
-        print(f"  {label:24} {spent * 1000:6.1f} ms   {spent / times[_KUBECTL]:.2f} x kubectl get{ratio}")
+                commands[f"{name}{suffix}"] = [programs / command, *arguments], env
+            if not suffix:
+                written = env | {"PYTHONDONTWRITEBYTECODE": "1"}
+                read_only = env | {"XDG_CACHE_HOME": str(work)}
+                sealed = _read_only(work / "read-only")
+                for name in _SUBMITTING:
+                    command, *arguments = _COMMANDS[name]
+                    commands[f"{name}, no bytecode"] = [BIN / command, *arguments], written
+                    commands[f"{name}, read-only"] = [sealed / command, *arguments], read_only
+        spent = compare_commands(commands, ROUNDS, here)
+    print(f"start-up, median of {ROUNDS}, whole process, some 10 to 150 waiting jobs; x: of {_KUBECTL}")
+    print("  no bytecode: with PYTHONDONTWRITEBYTECODE; read-only: installed without any, where nobody may write")
+    base = spent[_KUBECTL]
+    for label, (wall_s, cpu_s) in spent.items():
+        other = spent.get(f"{label}{_OTHER}")
+        ratio = "" if other is None else f"   CPU {cpu_s / other.cpu_s:.3f} x the other"
+        print(
+            f"  {label:24} {wall_s * 1000:6.1f} ms {wall_s / base.wall_s:5.2f} x"
+            f"   CPU {cpu_s * 1000:6.1f} ms {cpu_s / base.cpu_s:5.2f} x{ratio}"
+        )
+
+
+def _read_only(path: Path) -> Path:
+    """The programs of an installation that nobody has compiled, and into which nobody, root included, can write what
+    Python compiles: a file stands in the place of each directory for it.
+    """
+    venv.create(path)
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    package = path / "lib" / version / "site-packages" / "hpcbatch"
+    shutil.copytree(_ROOT / "hpcbatch", package, ignore=shutil.ignore_patterns("__pycache__"))
+    for folder in {file.parent for file in package.rglob("*.py")}:
+        (folder / "__pycache__").touch()
+    programs = path / "bin"
+    for script in (_ROOT / "scripts").iterdir():
+        shutil.copy(script, programs)
+    (programs / "hpcbatch-python").write_text(f"#!{programs / 'python'}\n")
+    return programs

@@ -44,7 +44,7 @@ class _Row(NamedTuple):
 def main(most: int = SIZES[-1]) -> None:
     sizes = [size for size in SIZES if size <= most]
     with engine() as held, engine() as queued, engine() as bare:
-        engines = {"held": _held(*held), "queued": _queued(*queued), "bare": _bare(*bare)}
+        engines = {"held": _held(*held), "queued": queue_up(*queued), "bare": _bare(*bare)}
         rows: list[_Row] = [_Row(0, {}, _rest(engines), {})]
         for size in sizes:
             adding = {name: _fill(one, size) for name, one in engines.items()}
@@ -75,7 +75,7 @@ def _held(env: Mapping[str, str], work: Path) -> Waiting:
     return Waiting(env, jobs, BATCHJOBS, partial(jobs.submit_many, jobs.submission("-h")))
 
 
-def _queued(env: Mapping[str, str], work: Path) -> Waiting:
+def queue_up(env: Mapping[str, str], work: Path) -> Waiting:
     """Behind a job that has all cores."""
     jobs = Jobs(env, work)
     jobs.submit(jobs.submission("-l", "select=3:ncpus=2", script="exec sleep 100000"))
@@ -95,7 +95,7 @@ def _fill(one: Waiting, size: int) -> tuple[float, float]:
     missing = size - _count(one.jobs, one.kind, lambda obj: not _runs(obj))
     cpu_before = engine_cpu_s(one.env)
     rate = missing / seconds(partial(one.add, missing))
-    _settle(one.env)
+    settle(one.env)
     return rate, (engine_cpu_s(one.env) - cpu_before) / missing * 1000
 
 
@@ -111,7 +111,7 @@ def _runs(obj: Object) -> bool:
 def _rest(engines: Mapping[str, Waiting]) -> dict[str, tuple[float, float]]:
     """Of each engine, when what was begun is done: percent of a core over the same half minute; MiB."""
     for one in engines.values():
-        _settle(one.env)
+        settle(one.env)
     before = {name: engine_cpu_s(one.env) for name, one in engines.items()}
     began = time.monotonic()
     time.sleep(REST_S)
@@ -122,7 +122,7 @@ def _rest(engines: Mapping[str, Waiting]) -> dict[str, tuple[float, float]]:
     }
 
 
-def _settle(env: Mapping[str, str], limit_s: float = 60) -> None:
+def settle(env: Mapping[str, str], limit_s: float = 60) -> None:
     """Until the engine takes no more of the CPU than it did two seconds before; one that never rests shows in the
     figures.
     """

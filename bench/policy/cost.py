@@ -6,6 +6,7 @@ import random
 import resource
 import statistics
 import time
+from dataclasses import replace
 
 from hpcbatch.policy.plan.outcome import Plan, Release
 from hpcbatch.policy.plan.planner import Planner
@@ -21,15 +22,25 @@ from hpcbatch.policy.plan.snapshot import (
     Snapshot,
     Vector,
     WaitingJob,
+    Yields,
 )
 
 GIB = 1 << 30
-_FIRST = "first plan"
+_LOW = frozenset({"low"})
 
 
-def main(*, waiting: int = 10_000, nodes: int = 1_000, events: int = 1_000, depth: int = 1, seed: int = 1) -> None:
+def main(
+    *,
+    waiting: int = 10_000,
+    nodes: int = 1_000,
+    events: int = 1_000,
+    depth: int = 1,
+    seed: int = 1,
+    preemptors: float = 0.0,
+) -> None:
+    """`preemptors`: which part of the waiting jobs may end others, all of which may be ended."""
     random_ = random.Random(seed)
-    world = _World(random_, waiting, nodes, depth)
+    world = _World(random_, waiting, nodes, depth, preemptors)
     print(f"{waiting} waiting jobs, {nodes} nodes, depth {depth}: {world.first_s:.2f} s to the first plan, ", end="")
     print(
         f"{len(world.planner.estate.running)} run, {len(world.planner.compiler.classes)} classes of jobs wait",
@@ -54,8 +65,9 @@ def main(*, waiting: int = 10_000, nodes: int = 1_000, events: int = 1_000, dept
 class _World:
     """A full cluster: jobs of 1 to 64 pods, of some memory, some with GPUs, of 100 users, for 10 min to 48 h."""
 
-    def __init__(self, random_: random.Random, waiting: int, nodes: int, depth: int) -> None:
+    def __init__(self, random_: random.Random, waiting: int, nodes: int, depth: int, preemptors: float = 0.0) -> None:
         self.random = random_
+        self.preemptors = 0.0
         self.now_s = 0.0
         self.number = 0
         self.jobs: dict[str, WaitingJob] = {}
@@ -70,6 +82,11 @@ class _World:
         self._carry_out(filler, filler.plan(0))  # the cluster is full, and what is left waits
         left = tuple(filler.waiting.values())[:waiting]
         left += tuple(self._job() for _ in range(waiting - len(left)))
+        self.preemptors = preemptors
+        part = 0 if not preemptors else round(1 / preemptors)
+        left = tuple(
+            replace(job, preempts=_LOW) if part and index % part == 0 else job for index, job in enumerate(left)
+        )
         running = tuple(filler.estate.running.values())
         start = time.process_time()
         self.planner = Planner(
@@ -77,8 +94,13 @@ class _World:
         )
         plan = self.planner.plan(0)
         self.first_s = time.process_time() - start
-        self._carry_out(self.planner, plan)
-        self.planner.plan(0)
+        self._settle(plan)
+
+    def _settle(self, plan: Plan) -> None:
+        """Carry plans out until nothing more starts. Nobody is ended: each plan chooses anew."""
+        while plan.releases:
+            self._carry_out(self.planner, plan)
+            plan = self.planner.plan(self.now_s)
 
     def timed(self, event: object) -> float:
         """The event and the plan after it."""
@@ -87,8 +109,7 @@ class _World:
         event()  # type: ignore[operator]
         plan = self.planner.plan(self.now_s)
         taken_s = time.process_time() - start
-        self._carry_out(self.planner, plan)
-        self.planner.plan(self.now_s)
+        self._settle(plan)
         return taken_s
 
     def end(self) -> None:
@@ -113,7 +134,11 @@ class _World:
             job = planner.waiting[release.job_id]
             placed = _placed(job, release)
             ends_s = plan.now_s + release.walltime_s
-            planner.put_running(RunningJob(job_id=job.job_id, placed=placed, ends_s=ends_s, owner=job.owner))
+            order = (float(len(placed)), float(job.job_id))
+            yields = None if job.preempts else Yields(classes=_LOW, order=order)
+            planner.put_running(
+                RunningJob(job_id=job.job_id, placed=placed, ends_s=ends_s, owner=job.owner, yields=yields)
+            )
 
     def _node(self, index: int, *, is_open: bool = True) -> Node:
         has: dict[str, int] = {"cpu": 64_000, "memory": 256 * GIB - self.random.randrange(8) * GIB, "pods": 110}
@@ -133,7 +158,15 @@ class _World:
         owner = Owner(user=f"u{self.random.randrange(100)}", accounts=(account,), queue="q", qos=("normal",))
         walltime_s = self.random.randrange(10, 48 * 60) * 60
         order = (-self.random.randrange(1_000_000), self.number)
-        return WaitingJob(job_id=str(self.number), order=order, shapes=(shape,), walltime_s=walltime_s, owner=owner)
+        preempts = _LOW if self.preemptors and self.random.random() < self.preemptors else frozenset()
+        return WaitingJob(
+            job_id=str(self.number),
+            order=order,
+            shapes=(shape,),
+            walltime_s=walltime_s,
+            owner=owner,
+            preempts=preempts,
+        )
 
 
 def _placed(job: WaitingJob, release: Release) -> dict[str, Vector]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from threading import local
@@ -26,9 +27,12 @@ _TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 _MERGE_PATCH = "application/merge-patch+json"
 _PAGE, _LARGE_PAGE = 500, 5000
 _HISTORY = "/apis/history.hpcbatch.io/"
-_TRIES = 3
+_PATIENCE_S = 10.0
+"""How long a request waits altogether for a server that is busy."""
+_TRY_AGAIN = "the API server takes no more requests now, try again: "
 _LOG_LINES = 10
-_LONGEST_PAUSE_S = 5.0
+_AT_ONCE = 2
+"""How often a server is asked again that requests no pause."""
 
 _BY_CODE: dict[int, type[ApiError]] = {
     401: errors.UnauthorizedError,
@@ -37,6 +41,8 @@ _BY_CODE: dict[int, type[ApiError]] = {
     409: errors.ConflictError,
     410: errors.GoneError,
     422: errors.InvalidError,
+    429: errors.BusyError,
+    503: errors.BusyError,
 }
 
 
@@ -80,12 +86,17 @@ def status_error(code: int, body: bytes | Mapping[str, Any]) -> ApiError:
         status = parsed if isinstance(parsed, dict) and parsed.get("kind") == "Status" else None
     if status is None:
         text = body.decode("utf-8", "replace").strip() if isinstance(body, bytes) else ""
-        return _BY_CODE.get(code, ApiError)(code, "", f"the server answered {code}: {' '.join(text.split())[:200]}")
+        said = f"the server answered {code}: {' '.join(text.split())[:200]}"
+        kind = _BY_CODE.get(code, ApiError)
+        return kind(code, "", f"{_TRY_AGAIN}{said}" if kind is errors.BusyError else said)
     code, reason = int(status.get("code") or code), str(status.get("reason") or "")
     kind = _BY_CODE.get(code, ApiError)
     if code == 409 and reason == "AlreadyExists":
         kind = errors.AlreadyExistsError
-    return kind(code, reason, str(status.get("message") or reason), dict(status.get("details") or {}))
+    message = str(status.get("message") or reason)
+    if kind is errors.BusyError:
+        message = f"{_TRY_AGAIN}{message}"
+    return kind(code, reason, message, dict(status.get("details") or {}))
 
 
 class HttpApi:
@@ -280,23 +291,27 @@ class HttpApi:
         self, method: str, path: str, query: Mapping[str, str], data: bytes | None, headers: Mapping[str, str]
     ) -> bytes:
         """One request and its response. GETs are retried once when the connection breaks; anything else may have been
-        done already, and only the caller knows how to find out."""
-        for attempt in range(_TRIES):
+        done already, and only the caller knows how to find out. A busy server is asked again for a while."""
+        give_up = time.monotonic() + _PATIENCE_S
+        is_first, tries = True, 0
+        while True:
             try:
                 _, response = self._exchange(method, path, query, data, headers)
                 content = response.read()
             except OSError as error:
                 self.close()
-                if method == "GET" and attempt == 0 and not isinstance(error, TimeoutError):
+                if method == "GET" and is_first and not isinstance(error, TimeoutError):
+                    is_first = False
                     continue
                 raise self._transport.lost(error, self._response_timeout_s) from None
             if response.status < 300:
                 return content
-            pause_s = _pause(response)
-            if pause_s is None or attempt == _TRIES - 1 or not (response.status == 429 or method == "GET"):
+            is_first = False
+            pause_s = _pause(response, tries) if response.status == 429 or method == "GET" else None
+            if pause_s is None or time.monotonic() + pause_s > give_up:
                 raise status_error(response.status, content)
             time.sleep(pause_s)
-        raise AssertionError("the last try returns or raises")
+            tries += 1
 
     def _exchange(
         self, method: str, path: str, query: Mapping[str, str], data: bytes | None, headers: Mapping[str, str]
@@ -379,9 +394,15 @@ def _parse(content: bytes) -> Object:
     return value
 
 
-def _pause(response: Response) -> float | None:
-    """Seconds that a busy server requests to wait (Retry-After), at most a few; None without such a request."""
-    text = response.headers.get("retry-after")
-    if response.status not in {429, 500, 502, 503, 504} or text is None or not text.isdigit():
+def _pause(response: Response, tries: int) -> float | None:
+    """Seconds to wait until a busy server is asked again: as long as it requests (Retry-After), longer each time, and
+    not all clients at the same time. None: it will not help.
+    """
+    text = response.headers.get("retry-after", "")
+    is_told = text.isascii() and text.isdigit()
+    if response.status != 429 and not (is_told and response.status in {500, 502, 503, 504}):
         return None
-    return min(float(text), _LONGEST_PAUSE_S)
+    asked_s = float(text) if is_told else 0.5
+    if not asked_s:
+        return 0.0 if tries < _AT_ONCE else None
+    return asked_s * 1.5**tries * (1 + os.urandom(1)[0] / 512)

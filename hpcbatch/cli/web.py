@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import threading
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,8 +13,13 @@ import click
 from hpcbatch.cli.common import Session
 
 if TYPE_CHECKING:
+    from hpcbatch.cli.wrf.log_file import LogFile
     from hpcbatch.model.record import JobRecord
     from hpcbatch.web.facts import Commands, Forecast
+
+_SEARCH_S = 30.0
+"""Between two looks for the log of a job that has none."""
+_MOST_LOGS = 32
 
 
 @click.command()
@@ -82,23 +89,51 @@ def commands_of(session: Session) -> Commands:
     return Commands(
         connect=connect,
         explain=explain,
-        forecast=_forecast,
+        forecast=_Forecasts().of,
         folders=directories,
         explained=lambda error: explained(session, error),
     )
 
 
-def _forecast(record: JobRecord) -> Forecast | None:
-    """As `hpcbatch wrf progress` reads it; None where the job has no log of WRF here."""
-    from hpcbatch.cli.wrf.log_file import log_of, progress_of, settings_of
-    from hpcbatch.errors import HpcBatchError
-    from hpcbatch.web.facts import Forecast
+class _Forecasts:
+    """The runs of WRF in jobs, as `hpcbatch wrf progress` reads them: a log is read on where it was read to."""
 
-    file = log_of(record)
-    if file is None:
-        return None
-    try:
-        file.read()
-    except HpcBatchError:  # moved away meanwhile
-        return None
-    return Forecast(file.path.parent, progress_of(file.log, settings_of(file.path.parent, is_told=False)))
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._logs: dict[tuple[int, int], LogFile] = {}
+        self._looked_at: dict[tuple[int, int], float] = {}
+
+    def of(self, record: JobRecord) -> Forecast | None:
+        """None where the job has no log of WRF here, or it has none yet."""
+        from hpcbatch.cli.wrf.log_file import progress_of, settings_of
+        from hpcbatch.errors import HpcBatchError
+        from hpcbatch.web.facts import Forecast
+
+        with self._lock:
+            file = self._log(record)
+            if file is None:
+                return None
+            try:
+                file.read()
+            except HpcBatchError:  # not to be read any more
+                return None
+            folder = file.path.parent
+            return Forecast(folder, progress_of(file.log, settings_of(folder, is_told=False)))
+
+    def _log(self, record: JobRecord) -> LogFile | None:
+        """Directories are not looked through again and again for a log that is not there."""
+        from hpcbatch.cli.wrf.log_file import log_of
+
+        key = record.job_id, record.status.run_count
+        if key not in self._logs:
+            now = time.monotonic()
+            if now < self._looked_at.get(key, 0.0):
+                return None
+            file = log_of(record)
+            if file is None:
+                self._looked_at[key] = now + _SEARCH_S
+                return None
+            if len(self._logs) >= _MOST_LOGS:
+                self._logs.clear()
+            self._logs[key] = file
+        return self._logs[key]

@@ -16,6 +16,7 @@ from hpcbatch.client.request_ids import random_id
 from hpcbatch.client.watch import wait_until
 from hpcbatch.errors import (
     AlreadyExistsError,
+    BusyError,
     ForbiddenError,
     HpcBatchError,
     NotFoundError,
@@ -116,7 +117,9 @@ def _check_text(job: Object) -> None:
 
 
 def _create(api: Api, resource: Resource, obj: Object, namespace: str) -> Object:
-    """Create an object once, however often the connection breaks: the random name shows whether it exists already."""
+    """Create an object once, however often the connection breaks or the server is busy: the random name shows whether
+    it exists already.
+    """
     give_up = time.monotonic() + _CREATE_S
     is_first = True
     while True:
@@ -132,7 +135,7 @@ def _create(api: Api, resource: Resource, obj: Object, namespace: str) -> Object
             from hpcbatch.client.listing import not_installed
 
             raise not_installed() from None
-        except LostError:
+        except (LostError, BusyError):
             if time.monotonic() >= give_up:
                 raise
             time.sleep(0.2)

@@ -44,7 +44,7 @@ from hpcbatch.record.state import state_of
 from hpcbatch.units import parse_rfc3339
 
 _LOG = logging.getLogger(__name__)
-_LEAST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 2.0
+_LEAST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 2.0
 _DENIED = frozenset({400, 403, 422})  # a webhook, a quota or a policy refuses it
 _DENIED_LOOK_S = 30.0
 

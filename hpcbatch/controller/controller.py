@@ -343,6 +343,7 @@ class Controller:
 
     def _on_node(self, event: WatchEvent) -> None:
         self._plan.on_node(event)
+        self._desk.on_node(event)
         self._node_marks.on_event(event)
 
     def _on_pod(self, event: WatchEvent) -> None:

@@ -22,7 +22,6 @@ from hpcbatch.controller.past_usage import PastUsage
 from hpcbatch.controller.plan_news import PlanNews
 from hpcbatch.controller.plan_order import PlanOrder
 from hpcbatch.controller.plan_world import STALLED_S, PlanWorld
-from hpcbatch.controller.released import Released
 from hpcbatch.controller.site_source import SiteSource
 from hpcbatch.model.foreseen import Foreseen
 from hpcbatch.model.labels import PLANNED_ANNOTATION
@@ -246,6 +245,9 @@ class PlanGate:
             expected = self._world.foresee(record, _ESTIMATED, time.time())
         if isinstance(expected, Held):
             return found._replace(never_fits=expected.why is Why.NEVER_FITS)
+        if isinstance(expected, Preemption):  # as Slurm tells it: now
+            found = found._replace(preempts=tuple(sorted(map(int, expected.victims))))
+            expected = Expected(start_s=time.time(), shape=expected.shape, places=expected.places)
         start, nodes = forecast(expected, time.time())
         return found if start is None else found._replace(start=start, nodes=tuple(nodes.split(",")))
 
@@ -371,7 +373,7 @@ class PlanGate:
             del self._blocked_until[job_id]
             world.blocked.discard(job_id)
         for released in tuple(world.stalled(now_s)):
-            self._behind[plan_id(released.record.job_id)] = began + _BEHIND_S, _stalled_text(released)
+            self._behind[plan_id(released.record.job_id)] = began + _BEHIND_S, released.stalled_text(STALLED_S)
             world.last.add(plan_id(released.record.job_id))
         self._plan = world.plan(now_s)
         self._releases = {release.job_id: release for release in self._plan.releases}
@@ -398,11 +400,16 @@ class PlanGate:
             self._usage.load(config)  # without the lock: a database may be slow
         with self._lock:
             self._world.refresh(time.time())
-            self._world.rank_anew(time.time())
+            found = self._world.ranked(time.time())
+        found.compute()
+        with self._lock:
+            self._world.refresh(time.time())
+            self._world.rank_anew(found, time.time())
             shown_otherwise = [
                 self._world.keys[job_id]
-                for job_id, rank in self._world.ranks()
-                if shown_rank(shown := self._world.records[job_id].status.rank, rank) != shown
+                for job_id, rank in found.ranks.items()
+                if (record := self._world.records.get(job_id)) is not None
+                and shown_rank(record.status.rank, rank) != record.status.rank
             ]
             self._ranked = time.monotonic()
             self._rank_cost_s = self._ranked - began
@@ -455,7 +462,7 @@ class PlanGate:
         chosen: dict[str, Waiting] = {}
         for job_id, released in self._world.released.items():
             if released.is_stalled and released.waits and (job_id in self._plan.held or released.is_pinned):
-                chosen[job_id] = Waiting(reason=Reason.RESOURCES, message=_stalled_text(released))
+                chosen[job_id] = Waiting(reason=Reason.RESOURCES, message=released.stalled_text(STALLED_S))
         for job_id in chosen.keys() - self._withdrawn.keys():
             _LOG.warning("job %s: %s; it is planned anew", job_id, chosen[job_id].message)
             self._wake(self._world.keys[job_id], 0.0)
@@ -502,11 +509,3 @@ class PlanGate:
             if not self._is_estimated:
                 limit_s = min(limit_s, max(0.0, self._estimate_at - time.monotonic()))
         return limit_s if next_s is None else min(limit_s, max(_LEAST_S, next_s - time.time()))
-
-
-def _stalled_text(released: Released) -> str:
-    nodes = ", ".join(sorted({place.node for place in released.places})[:3])
-    where = f" on {nodes}" if nodes else ""
-    text = f"Volcano has not started it{where} within {STALLED_S:.0f} s"
-    said = released.record.status.message
-    return f"{text}: {said}" if said else text

@@ -14,7 +14,7 @@ from hpcbatch.api.informer import Informer, object_key
 from hpcbatch.api.port import Object, WatchEvent
 from hpcbatch.controller.bound_pods import BoundPods
 from hpcbatch.controller.claims import Claims
-from hpcbatch.controller.plan_order import PlanOrder, is_member_of
+from hpcbatch.controller.plan_order import PlanOrder, Reordered, is_member_of
 from hpcbatch.controller.plan_reservations import PlanReservations, names_in
 from hpcbatch.controller.records import record_of
 from hpcbatch.controller.released import Released
@@ -26,7 +26,7 @@ from hpcbatch.model.reservation import Reserved
 from hpcbatch.model.site import QueueConfig, SiteConfig
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.owners import Owners
-from hpcbatch.policy.plan.outcome import Expected, Held, Plan, Preemption, Release
+from hpcbatch.policy.plan.outcome import Expected, Held, Plan, Preemption
 from hpcbatch.policy.plan.planner import Planner, make_plan
 from hpcbatch.policy.plan.snapshot import JobId, Limit, Node, Place, RunningJob, Shape, Snapshot, Vector, WaitingJob
 from hpcbatch.policy.planned import (
@@ -36,7 +36,6 @@ from hpcbatch.policy.planned import (
     ends_s,
     leaving_pods,
     node_of,
-    order_of,
     placed_by,
     places_of,
     plan_id,
@@ -47,7 +46,6 @@ from hpcbatch.policy.planned import (
     waiting_job,
 )
 from hpcbatch.policy.preemption import Preemptions
-from hpcbatch.policy.ranking import Ranking
 from hpcbatch.policy.running_limits import running_limits
 from hpcbatch.policy.spent import is_counted
 from hpcbatch.record.rows import UNREADABLE
@@ -184,7 +182,7 @@ class PlanWorld:
             self.is_changed = True
         if self.order.is_outdated:
             self.order.rank_as_of(now_s)
-            self._put_in_order(None)
+            self._put_in_order()
         for key in tuple(self._changed_jobs):
             self._changed_jobs.discard(key)
             self._look_at_job(key, now_s)
@@ -256,14 +254,29 @@ class PlanWorld:
             self.is_changed = True
         return True
 
-    def rank_anew(self, now_s: float) -> None:
+    def ranked(self, now_s: float) -> Reordered:
+        """What ranks the waiting jobs are to get is found without the lock: `Reordered.compute`, then `rank_anew`."""
+        records, waiting, ranking = dict(self.records), dict(self.waiting), self.order.at(now_s)
+        return Reordered(
+            ranking=ranking, order=self.order, site=self._site(), records=records, waiting=waiting, last=self.last
+        )
+
+    def rank_anew(self, found: Reordered, now_s: float) -> None:
         """Put the waiting jobs in the order of their ranks as they are now. Nothing changes for the plan where that is
         the order that they have.
         """
         self._look_at_site()
-        before = self.order.ranking
-        self.order.rank_as_of(now_s)
-        self._put_in_order(before)
+        if found.is_other and self.order.ranking is not None and found.ranking is not None:
+            if found.site is not self._site() or self.order.ranking is not found.before:
+                self.order.rank_as_of(now_s)  # another site meanwhile: all anew
+                self._put_in_order()
+            else:
+                self.order.ranking = found.ranking
+                jobs = [job for job_id, job in found.jobs.items() if self.waiting.get(job_id) is found.waiting[job_id]]
+                self.waiting.update((job.job_id, job) for job in jobs)
+                self._planner.reorder(jobs)
+                self._put_in_order(self.waiting.keys() - {job.job_id for job in jobs})
+                self.is_changed = True
         if self.counts_spent:
             self._spent, self.lacks_spent = self.order.spent(now_s), False
             self.is_changed = True
@@ -272,24 +285,12 @@ class PlanWorld:
         self._look_at_site()
         return self.order.rank(record)
 
-    def ranks(self) -> Iterator[tuple[str, float | None]]:
-        """Of the waiting jobs."""
-        return ((job_id, self.order.rank(record)) for job_id, record in self.records.items())
-
-    def _put_in_order(self, before: Ranking | None) -> None:
-        site, orders = self._site(), {}
-        for job_id in self.waiting:
+    def _put_in_order(self, only: Iterable[str] | None = None) -> None:
+        """By ranks as they are now, all jobs or those."""
+        for job_id in tuple(self.waiting if only is None else only):
             record = self.records[job_id]
-            if (queue := site.queue(record.queue)) is not None:
-                rank, level = self.order.rank(record), site.preemption.level(queue.priority)
-                last, number = job_id in self.last, self.order.number(record)
-                orders[job_id] = order_of(record, queue, rank=rank, is_last=last, level=level, number=number)
-        as_before = sorted(orders, key=lambda job_id: (self.waiting[job_id].order, job_id))
-        if before is not None and as_before == sorted(orders, key=lambda job_id: (orders[job_id], job_id)):
-            self.order.ranking = before  # so that jobs which come have their places by ranks of the same time
-            return
-        for job_id, order in orders.items():
-            if order != self.waiting[job_id].order:
+            order = self.order.place_of(record, self._site(), self.order.rank(record), is_last=job_id in self.last)
+            if order is not None and order != self.waiting[job_id].order:
                 self.waiting[job_id] = replace(self.waiting[job_id], order=order)
                 self._planner.put_waiting(self.waiting[job_id])
                 self.is_changed = True
@@ -448,8 +449,8 @@ class PlanWorld:
         """When the first jobs in the order would start if each of them were planned, by the same rules."""
         return self._all_planned(self._first(most), self._planned_s).expected
 
-    def foresee(self, record: JobRecord, most: int, now_s: float) -> Expected | Held | None:
-        """When the job would start that does not wait yet, or why that is not known."""
+    def foresee(self, record: JobRecord, most: int, now_s: float) -> Expected | Held | Preemption | None:
+        """When the job would start that does not wait yet, or who ends for it, or why that is not known."""
         site = self._site()
         queue = site.queue(record.queue)
         try:
@@ -461,11 +462,11 @@ class PlanWorld:
         if record.spec.begin_time is not None:
             job = replace(job, earliest_s=record.spec.begin_time.timestamp())
         plan = self._all_planned([*self._first(most), job], now_s)
-        # where others end for it, as Slurm tells it: now
-        starts: tuple[Release | Preemption, ...] = (*plan.releases, *plan.preemptions)
-        released = next((one for one in starts if one.job_id == job.job_id), None)
+        released = next((one for one in plan.releases if one.job_id == job.job_id), None)
         if released is not None:
             return Expected(start_s=now_s, shape=released.shape, places=released.places)
+        if (others := next((one for one in plan.preemptions if one.job_id == job.job_id), None)) is not None:
+            return others
         return plan.expected.get(job.job_id) or plan.held.get(job.job_id)
 
     def _first(self, most: int) -> list[WaitingJob]:

@@ -37,3 +37,11 @@ class Released:
     @property
     def size(self) -> int:
         return 0 if self.shape is None else sum(part.count for part in self.shape.parts)
+
+    def stalled_text(self, after_s: float) -> str:
+        """Why it is planned anew."""
+        nodes = ", ".join(sorted({place.node for place in self.places})[:3])
+        where = f" on {nodes}" if nodes else ""
+        text = f"Volcano has not started it{where} within {after_s:.0f} s"
+        said = self.record.status.message
+        return f"{text}: {said}" if said else text

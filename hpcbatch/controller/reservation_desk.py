@@ -44,6 +44,7 @@ from hpcbatch.policy.plan.snapshot import Node, Part, Reservation, RunningJob
 from hpcbatch.policy.planned import parts_of, reservations_of, seconds
 from hpcbatch.policy.recurrence import RuleError, TimeError, ZoneError, check_rule, count_of, times
 from hpcbatch.policy.reserving import DeniedError, Estate, Window, keep_chunks, keep_nodes
+from hpcbatch.policy.views import is_ready, takes_pods
 from hpcbatch.policy.vocabulary import translate
 from hpcbatch.record.reservation import ReservationRecord, reservation_from, status_to_json
 
@@ -59,6 +60,8 @@ _RETRY_S: Final = 1.0
 _SEEN_S: Final = 10.0
 _WINDOWS: Final = 200
 """Of a repeated reservation so many times are held against those of others."""
+_DEGRADED_LOOK_S: Final = 60.0
+"""A reservation that has lost a node asks for another one so often."""
 _OWNED: Final = frozenset({Flag.PURGE_COMP})
 """What a user's may be like; the other flags are for operators."""
 
@@ -80,6 +83,8 @@ class ReservationDesk:
         self._api, self._sites, self._intake, self._plan = api, sites, intake, plan
         self._batchjobs, self._nodes, self._wake = batchjobs, nodes, wake
         self._queue: WorkQueue[Key] = WorkQueue()
+        self._takes_jobs: dict[str, bool] = {}
+        """Of each node, by its last event."""
         self.thread = threading.Thread(target=self._run, name="reservations", daemon=True)
 
     def stop(self) -> None:
@@ -87,6 +92,17 @@ class ReservationDesk:
 
     def on_event(self, event: WatchEvent) -> None:
         self._queue.add(object_key(event.object))
+
+    def on_node(self, event: WatchEvent) -> None:
+        """Reservations that have not begun get other nodes for those that take no jobs."""
+        name = event.object["metadata"]["name"]
+        takes = event.type != "DELETED" and _takes_jobs(event.object)
+        if self._takes_jobs.get(name) is takes:
+            return
+        self._takes_jobs[name] = takes
+        for record in self._sites.reservations.records():
+            if any(not self._takes_jobs.get(node.name, True) for node in record.status.nodes):
+                self._queue.add((record.namespace, record.object_name))
 
     def on_reserved(self, names: frozenset[str]) -> None:
         """These are in force otherwise than before."""
@@ -142,7 +158,31 @@ class ReservationDesk:
         if moved != status:
             self._write(obj, moved)
             return 0.0
-        return self._until(record, now)
+        lost = self._lost(record, now)
+        if lost and (other := self._on_other_nodes(record, lost, now)) is not None:
+            self._write(obj, other)
+            return 0.0
+        return min(self._until(record, now), _DEGRADED_LOOK_S if lost else _LONGEST_S)
+
+    def _lost(self, record: ReservationRecord, now: datetime) -> frozenset[str]:
+        """The nodes that take no jobs, of a reservation that has not begun and names none."""
+        status = record.status
+        if status.granted is None or status.granted.nodes or status.start is None or status.start <= now:
+            return frozenset()
+        found = {name: self._nodes.get(None, name) for name in (node.name for node in status.nodes)}
+        return frozenset(name for name, node in found.items() if node is None or not _takes_jobs(node))
+
+    def _on_other_nodes(
+        self, record: ReservationRecord, lost: frozenset[str], now: datetime
+    ) -> ReservationStatus | None:
+        """The reservation with others for those that are lost; None: there are not enough that are free."""
+        spec = record.status.granted
+        try:
+            asked = record._replace(spec=spec or record.spec)
+            return replace(self._granted(asked, record.status, now, lost=lost), changed=now)
+        except HpcBatchError as error:
+            _LOG.info("reservation %s is degraded: no other nodes for %s: %s", record.status.id, sorted(lost), error)
+            return None
 
     def _until(self, record: ReservationRecord, now: datetime) -> float:
         status = record.status
@@ -215,7 +255,14 @@ class ReservationDesk:
         phase = Phase.DENIED if status.granted is None else status.phase
         return replace(status, phase=phase, denial=denied)
 
-    def _granted(self, record: ReservationRecord, status: ReservationStatus, now: datetime) -> ReservationStatus:
+    def _granted(
+        self,
+        record: ReservationRecord,
+        status: ReservationStatus,
+        now: datetime,
+        lost: frozenset[str] = frozenset(),
+    ) -> ReservationStatus:
+        """`lost`: nodes instead of which it is to get others."""
         spec, owner = self._allowed(record)
         if not (spec.partition or spec.nodes or spec.chunks):
             spec = replace(spec, partition=self._sites.in_force.config.default_queue)
@@ -235,12 +282,15 @@ class ReservationDesk:
 
         def choose(nodes: Sequence[Node], running: Sequence[RunningJob]) -> Reserved:
             estate = Estate(
-                nodes=sorted(nodes, key=lambda node: (node.name not in held, node.name)),
+                nodes=sorted(
+                    (node for node in nodes if node.name not in lost),
+                    key=lambda node: (node.name not in held, node.name),
+                ),
                 running=[job for job in running if job.reservation != name],
                 others=list(self._others(record, now)),
                 features=self._sites.in_force.config.node_properties,
             )
-            kept = self._kept(record, spec, windows, estate)
+            kept = self._kept(record, spec, windows, estate, is_new=bool(lost))
             return Reserved(id=name, spec=spec, owner=owner, nodes=kept, start=first.start, end=first.end)
 
         try:
@@ -286,10 +336,18 @@ class ReservationDesk:
         return replace(spec, users=users), owner.user
 
     def _kept(
-        self, record: ReservationRecord, spec: ReservationSpec, windows: Sequence[Window], estate: Estate
+        self,
+        record: ReservationRecord,
+        spec: ReservationSpec,
+        windows: Sequence[Window],
+        estate: Estate,
+        *,
+        is_new: bool = False,
     ) -> tuple[KeptNode, ...]:
-        """Raises DeniedError. What is only used otherwise stays where it is."""
+        """Raises DeniedError. What is only used otherwise stays where it is, but if it `is_new`."""
         before, now = record.status, datetime.now(UTC)
+        if is_new:
+            before = replace(before, granted=None)
         is_same = before.granted is not None and _extent(before.granted) == _extent(spec)
         if is_same and before.granted is not None and _size(before.granted) == _size(spec):
             return before.nodes
@@ -347,6 +405,10 @@ class ReservationDesk:
 
 
 _WAITING = frozenset({JobState.QUEUED, JobState.HELD, JobState.WAITING})
+
+
+def _takes_jobs(node: Object) -> bool:
+    return is_ready(node) and takes_pods(node)
 
 
 def _extent(spec: ReservationSpec) -> object:

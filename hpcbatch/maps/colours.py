@@ -9,8 +9,6 @@ from typing import Final
 import numpy as np
 from matplotlib.colors import BoundaryNorm, Colormap, LinearSegmentedColormap
 
-from hpcbatch.maps.diagnostics import Array
-
 LAND: Final = "#f3efe4"
 SEA: Final = "#dfe9f1"
 _MOST_COLOURS: Final = 16
@@ -30,13 +28,10 @@ class Scale:
     is_open: bool = False
     """Values below the first level have its colour, and a series has as many of the levels as it needs."""
 
-    def within(self, fields: Sequence[Array]) -> tuple[float, ...]:
-        """The levels that a series needs."""
-        if not self.is_open:
+    def within(self, low: float, high: float) -> tuple[float, ...]:
+        """The levels that a series with these values needs; of NaN all of them."""
+        if not self.is_open or not low <= high:
             return self.levels
-        finite = [values[np.isfinite(values)] for values in fields]
-        low = min((float(values.min()) for values in finite if values.size), default=self.levels[0])
-        high = max((float(values.max()) for values in finite if values.size), default=self.levels[-1])
         first = max(0, int(np.searchsorted(self.levels, low, "right")) - 1)
         last = min(len(self.levels) - 1, max(first + 1, int(np.searchsorted(self.levels, high, "left"))))
         every = next((n for n in (1, 2, 5) if (last - first) / n <= _MOST_COLOURS), 5)

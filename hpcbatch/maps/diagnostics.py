@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
 from typing import Final
 
@@ -17,6 +16,7 @@ HEAT_CAPACITY: Final = 1004.5
 P0: Final = 1.0e5
 LAPSE: Final = 0.0065  # K/m
 KNOTS: Final = 3600 / 1852  # of one m/s
+_BLOCKS: Final = 240
 
 
 def saturation_pressure(celsius: Array) -> Array:
@@ -100,42 +100,64 @@ def past_hour(totals: Sequence[Array], hours: Sequence[float]) -> list[tuple[Arr
 
 
 def extrema(field: Array, depth: float, *, sign: int) -> list[tuple[int, int]]:
-    """Row and column of each maximum (`sign` 1) or minimum (-1) that a closed line surrounds `depth` away from it.
+    """Row and column of each maximum (`sign` 1) or minimum (-1) that a closed line surrounds `depth` away from it, the
+    most extreme first. So none lies at the edge, where the field may go on, and ripples are none.
 
-    So none lies at the edge, where the field may go on, and ripples are none.
+    Large fields are looked at in blocks, so that each side has no more than `_BLOCKS`.
     """
     if not np.isfinite(field).all():
         return []
-    heights = sign * field
-    inner = heights[1:-1, 1:-1]
-    peaks = np.ones_like(inner, dtype=bool)
-    for row in (-1, 0, 1):
-        for column in (-1, 0, 1):
-            if row or column:
-                rows, columns = inner.shape
-                peaks &= inner >= heights[1 + row : 1 + row + rows, 1 + column : 1 + column + columns]
-    places = [(int(row) + 1, int(column) + 1) for row, column in np.argwhere(peaks)]
-    places.sort(key=lambda place: -heights[place])
-    found: list[tuple[int, int]] = []
-    for place in places:
-        if _is_closed(heights, place, depth, found):
-            found.append(place)
+    size = -(-max(field.shape) // _BLOCKS)
+    rows, columns = (-(-length // size) for length in field.shape)
+    padding = ((0, rows * size - field.shape[0]), (0, columns * size - field.shape[1]))
+    blocks = np.pad(sign * field, padding, constant_values=-np.inf).reshape(rows, size, columns, size).swapaxes(1, 2)
+    flat = blocks.reshape(rows, columns, size * size)
+    inside = flat.argmax(axis=2)
+    found = []
+    for row, column in _summits(flat.max(axis=2), depth):
+        down, right = divmod(int(inside[row, column]), size)
+        found.append((row * size + down, column * size + right))
     return found
 
 
-def _is_closed(heights: Array, place: tuple[int, int], depth: float, higher: list[tuple[int, int]]) -> bool:
-    """Whether what lies above `depth` below the place ends before the edge and holds none of the `higher` peaks."""
-    floor, top = float(heights[place]) - depth, float(heights[place])
+def _summits(heights: Array, depth: float) -> list[tuple[int, int]]:
+    """As water falls over the field, islands appear, grow and meet. A summit counts if the water has fallen by `depth`
+    before its island meets a higher one or the edge.
+    """
     rows, columns = heights.shape
-    seen, queue = {place}, deque([place])
-    while queue:
-        row, column = queue.popleft()
-        if row in (0, rows - 1) or column in (0, columns - 1):
-            return False
-        if heights[row, column] > top or (row, column) in higher:
-            return False
-        for near in ((row + 1, column), (row - 1, column), (row, column + 1), (row, column - 1)):
-            if near not in seen and heights[near] > floor:
-                seen.add(near)
-                queue.append(near)
-    return True
+    values = heights.ravel().tolist()
+    island: dict[int, int] = {}  # a point to one nearer to the summit of its island
+
+    def summit(point: int) -> int:
+        path = []
+        while (nearer := island[point]) != point:
+            path.append(point)
+            point = nearer
+        for each in path:
+            island[each] = point
+        return point
+
+    reached: set[int] = set()  # summits whose islands have met the edge
+    found = []
+    for point in np.argsort(-heights, axis=None, kind="stable").tolist():
+        row, column = divmod(point, columns)
+        near = (
+            point - columns if row else -1,
+            point + columns if row < rows - 1 else -1,
+            point - 1 if column else -1,
+            point + 1 if column < columns - 1 else -1,
+        )
+        met = {summit(each) for each in near if each in island} or {point}
+        # the highest keeps its name; that of the edge is the highest of all
+        kept = max(met, key=lambda one: (one in reached, values[one], -one))
+        is_edge = row in (0, rows - 1) or column in (0, columns - 1)
+        island[point] = kept
+        for other in met:
+            ends = other != kept or (is_edge and kept not in reached)
+            if ends and other not in reached and values[other] - values[point] >= depth:
+                found.append(other)
+            island[other] = kept
+        if is_edge or any(other in reached for other in met):
+            reached.add(kept)
+    found.sort(key=lambda point: -values[point])
+    return [divmod(point, columns) for point in found]

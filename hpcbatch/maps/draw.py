@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -33,6 +33,10 @@ _APART: Final = 0.42  # inches between barbs
 _DEPTH: Final = 0.5  # of the lines' spacing: so deep is a high or low
 
 
+Range = tuple[float, float]
+"""Least and greatest value; NaN where there is none."""
+
+
 @dataclass(frozen=True)
 class Series:
     """What all times of a product and domain have in common, so that they can be compared."""
@@ -44,23 +48,30 @@ class Series:
     coasts: dict[str, list[Array]] | None
 
 
-def series(product: Product, frames: Sequence[Frame], coasts: dict[str, list[Array]] | None) -> Series:
-    def fields(name: str) -> list[Array]:
-        return [frame.fields[name] for frame in frames if name in frame.fields]
+def series(product: Product, ranges: Sequence[Mapping[str, Range]], coasts: dict[str, list[Array]] | None) -> Series:
+    """`ranges` of the fields of each time."""
+
+    def of(name: str) -> list[Range]:
+        return [each[name] for each in ranges if name in each]
 
     shade = product.shade
+    at: tuple[float, ...] = ()
+    if shade is not None:
+        finite = [each for each in of(shade.field) if each[0] <= each[1]]
+        low, high = min((each[0] for each in finite), default=np.nan), max((each[1] for each in finite), default=np.nan)
+        at = shade.scale.within(low, high)
     return Series(
         product=product,
-        shade_levels=() if shade is None else shade.scale.within(fields(shade.field)),
-        steps=tuple(interval(fields(each.field), each.steps) for each in product.lines),
+        shade_levels=at,
+        steps=tuple(interval(of(each.field), each.steps) for each in product.lines),
         coasts=coasts,
     )
 
 
-def interval(fields: Sequence[Array], choices: Sequence[float]) -> float:
-    """The smallest of `choices` that draws at most twelve lines through the widest of `fields`."""
-    ranges = [np.nanmax(field) - np.nanmin(field) for field in fields if np.isfinite(field).any()]
-    return next((step for step in choices if max(ranges, default=0) / step <= _MOST_LINES), choices[-1])
+def interval(ranges: Sequence[Range], choices: Sequence[float]) -> float:
+    """The smallest of `choices` that draws at most twelve lines through the widest of `ranges`."""
+    widest = max((high - low for low, high in ranges if low <= high), default=0.0)
+    return next((step for step in choices if widest / step <= _MOST_LINES), choices[-1])
 
 
 def levels(field: Array, step: float) -> Array:
@@ -296,7 +307,7 @@ def words(name: str) -> tuple[str, str]:
     return _WORDS.get(name) or _WORDS_ALOFT[name.rstrip("0123456789")]
 
 
-def range_of(field: Array) -> tuple[float, float]:
+def range_of(field: Array) -> Range:
     """NaN where all of it lies below the ground."""
     finite = field[np.isfinite(field)]
     return (float(finite.min()), float(finite.max())) if finite.size else (np.nan, np.nan)
@@ -315,7 +326,7 @@ def _graticule(axes: Axes, grid: Grid) -> None:
     """Meridians and parallels as thin dotted lines, their degrees where they leave the map below and on the left."""
     lon = grid.lon % 360 if np.ptp(grid.lon) > 180 else grid.lon  # across the date line
     for field, edge, is_longitude in ((lon, lon[0], True), (grid.lat, grid.lat[:, 0], False)):
-        at = levels(field, interval([field], (0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 20)))
+        at = levels(field, interval([range_of(field)], (0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 20)))
         if len(at):
             axes.contour(grid.x, grid.y, field, at, colors="#505050", linewidths=0.4, linestyles=":", zorder=2)
         along, axis = (grid.x, axes.xaxis) if is_longitude else (grid.y, axes.yaxis)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -52,32 +52,38 @@ class Course:
     """The model's own height there."""
 
 
-def course(frames: Sequence[Frame], row: float, column: float) -> Course:
-    def at(name: str, frame: Frame) -> float:
-        return float(diagnostics.bilinear(frame.fields[name], np.array(row), np.array(column)))
+def values_at(frame: Frame, row: float, column: float) -> dict[str, float]:
+    """Of all fields of a loaded frame that a meteogram shows, between the grid's points."""
+    names = ("t2", "td2", "rain", "u10", "v10", "cosine", "sine", "slp", "terrain")
+    at = np.array(row), np.array(column)
+    return {name: float(diagnostics.bilinear(frame.fields[name], *at)) for name in names if name in frame.fields}
+
+
+def course(frames: Sequence[Frame], values: Sequence[Mapping[str, float]]) -> Course:
+    """`values` at the place, of each of the frames."""
 
     def over_time(name: str) -> Array:
-        return np.array([at(name, frame) for frame in frames])
+        return np.array([each[name] for each in values])
 
     u, v = over_time("u10"), over_time("v10")
-    if "cosine" in frames[0].fields:
+    if all("cosine" in each for each in values):
         u, v = diagnostics.towards_east(u, v, over_time("cosine"), over_time("sine"))
     return Course(
         hours=np.array([(frame.valid - frames[0].valid).total_seconds() / 3600 for frame in frames]),
         temperature_c=over_time("t2"),
         dew_point_c=over_time("td2"),
-        rain_mm=over_time("rain") if all("rain" in frame.fields for frame in frames) else None,
+        rain_mm=over_time("rain") if all("rain" in each for each in values) else None,
         east_ms=u,
         north_ms=v,
         pressure_hpa=over_time("slp"),
-        terrain_m=at("terrain", frames[0]),
+        terrain_m=values[0]["terrain"],
     )
 
 
 def draw(place: Place, frames: Sequence[Frame], found: Course) -> Figure:
     figure = Figure(figsize=_SIZE, dpi=DPI)
     parts = figure.subplots(4, 1, sharex=True, gridspec_kw={"height_ratios": [1.3, 1, 1, 0.9], "hspace": 0.12})
-    figure.subplots_adjust(left=0.105, right=0.9, top=0.895, bottom=0.085)
+    figure.subplots_adjust(left=0.105, right=0.9, top=0.885, bottom=0.085)
     times: Array = np.array(date2num([frame.valid for frame in frames]), np.float64)  # type: ignore[no-untyped-call]
     _temperature(parts[0], times, found)
     _rain(parts[1], times, found)
@@ -97,9 +103,9 @@ def draw(place: Place, frames: Sequence[Frame], found: Course) -> Figure:
     parts[3].xaxis.set_major_locator(locator)
     parts[3].xaxis.set_major_formatter(ConciseDateFormatter(locator, show_offset=False))  # type: ignore[no-untyped-call]
     last = frames[-1]
-    figure.text(0.105, 0.957, place.shown, fontsize=13, fontweight="bold")
+    figure.text(0.105, 0.962, place.shown, fontsize=13, fontweight="bold")
     when = f"start {last.start:%a %Y-%m-%d %H:%M} UTC, to {last.valid:%a %Y-%m-%d %H:%M} UTC {last.hours:+g} h"
-    figure.text(0.105, 0.92, f"{when}; times in UTC", fontsize=9.5)
+    figure.text(0.105, 0.931, f"{when}; times in UTC", fontsize=9.5)
     source = f"{last.note} · domain {last.domain} · {spacing(last)} · the model's ground at {found.terrain_m:.0f} m"
     figure.text(0.105, 0.015, source, fontsize=8, color="#404040")
     return figure

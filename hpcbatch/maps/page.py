@@ -43,11 +43,12 @@ class Shown:
     group: str
     """Of one name for all times of a map."""
     title: str
+    domain: int
     frame: Frame | None
     """None: it is of all times."""
     text: str
     """For who does not see it."""
-    size: tuple[int, int]
+    size: tuple[int, int] = (0, 0)
 
     @property
     def anchor(self) -> str:
@@ -64,14 +65,16 @@ def write(path: Path, shown: Sequence[Shown], series: Sequence[Sequence[Frame]])
     about = f"{first.note}; to {last:%a %Y-%m-%d %H:%M} UTC, {counts}."
     parts = [f"<h1>{title}</h1>\n<p>{escape(about)}</p>"]
     for frames in series:
-        parts.append(_index(frames, [each for each in shown if each.frame in frames]))
+        parts.append(
+            _index(frames, [each for each in shown if each.frame is not None and each.domain == frames[0].domain])
+        )
     over_time = [each for each in shown if each.frame is None]
     if over_time:
         links = "".join(f'<li><a href="#{each.anchor}">{escape(each.title)}</a></li>' for each in over_time)
         parts.append(f"<h2>Places</h2>\n<ul>{links}</ul>")
     groups: dict[tuple[int, str], list[Shown]] = {}
     for each in shown:
-        groups.setdefault((each.frame.domain if each.frame is not None else 0, each.group), []).append(each)
+        groups.setdefault((each.domain if each.frame is not None else 0, each.group), []).append(each)
     for (domain, _), members in groups.items():
         heading = members[0].title if domain else "Meteograms"
         parts.append(f"<h2>{escape(heading)}{f', domain {domain}' if domain else ''}</h2>")

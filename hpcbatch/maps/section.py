@@ -24,9 +24,9 @@ _TICKS_HPA: Final = (1000, 925, 850, 700, 600, 500, 400, 300, 250, 200, 150, 100
 
 
 def cut(frame: Frame, first: tuple[float, float], last: tuple[float, float]) -> Slice:
-    """Between two fractional (row, column) of the grid, two points for each of its cells. Raises MapsError."""
+    """Between two fractional (row, column) of the grid, two points for each of its cells or more. Raises MapsError."""
     cells = max(abs(first[0] - last[0]), abs(first[1] - last[1]))
-    count = int(np.clip(2 * np.ceil(cells), 12, 600))
+    count = int(np.clip(2 * np.ceil(cells), 120, 600))
     return read_slice(frame, np.linspace(first[0], last[0], count), np.linspace(first[1], last[1], count))
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -32,8 +33,9 @@ class Frame:
     note: str
     """Of the model: its version, and whether it is one."""
     grid: Grid
-    fields: dict[str, Array]
-    """(south_north, west_east), by the names of `products.py`; NaN where a level lies below the ground."""
+    fields: dict[str, Array] = field(default_factory=dict)
+    """(south_north, west_east), by the names of `products.py`; NaN where a level lies below the ground. None before
+    `load`: those of all times would not fit into memory."""
     absent: dict[str, str] = field(default_factory=dict)
     """Field → the variable that the file lacks for it."""
     rain_hours: float = 0.0
@@ -46,14 +48,46 @@ class Frame:
 
 
 def read(path: Path) -> list[Frame]:
-    """All times of a file. Raises MapsError."""
+    """All times of a file, without their fields. Raises MapsError."""
     with _opened(path) as file:
         if not len(file.dimensions.get("Time", ())):
             raise MapsError(f"{path}: no time in it: not written yet, or no wrfout")
-        lat, lon = (file[name][0].astype(float) for name in ("XLAT", "XLONG"))
-        numbers = {name: float(file.getncattr(name)) for name in file.ncattrs() if np.isreal(file.getncattr(name))}
-        place = grid(lat, lon, numbers)
-        return [_frame(path, file, record, place) for record in range(len(file.dimensions["Time"]))]
+        given = {name: file.getncattr(name) for name in file.ncattrs()}
+        numbers = {name: float(value) for name, value in given.items() if isinstance(value, int | float | np.number)}
+        whole, here = numbers.get("WEST-EAST_GRID_DIMENSION", 0) - 1, len(file.dimensions["west_east"])
+        if 0 < whole != here:
+            raise MapsError(
+                f"{path}: {here} of {whole:.0f} columns: a part of a domain (io_form 102), to be joined first"
+            )
+        frames: list[Frame] = []
+        for record in range(len(file.dimensions["Time"])):
+            lat, lon = (np.asarray(file[name][record], float) for name in ("XLAT", "XLONG"))
+            last = frames[-1].grid if frames else None  # a nest may move
+            is_same = last is not None and np.array_equal(last.lat, lat) and np.array_equal(last.lon, lon)
+            frames.append(_head(path, file, record, last if last is not None and is_same else grid(lat, lon, numbers)))
+        return frames
+
+
+def load(frame: Frame) -> Frame:
+    """With its fields. Raises MapsError."""
+    with _opened(frame.path) as file:
+        return _with_fields(frame, file)
+
+
+def _head(path: Path, file: Any, record: int, place: Grid) -> Frame:
+    lacking = [name for name in ("RAINC", "RAINNC") if name not in file.variables]
+    is_standin = "stand-in" in str(getattr(file, "COMMENT", "")).lower()
+    title = str(file.TITLE).replace("OUTPUT FROM", "").replace("MODEL", "").strip()
+    return Frame(
+        path=path,
+        record=record,
+        domain=int(file.GRID_ID),
+        valid=_date(bytes(file["Times"][record]).decode()),
+        start=_date(str(file.SIMULATION_START_DATE)),
+        note="STAND-IN for WRF, no forecast" if is_standin else title,
+        grid=place,
+        absent=dict.fromkeys(("rain", "rain1h"), lacking[0]) if lacking else {},
+    )
 
 
 @contextmanager
@@ -99,7 +133,9 @@ def _column(file: Any, record: int) -> Column:
     )
 
 
-def _frame(path: Path, file: Any, record: int, place: Grid) -> Frame:
+def _with_fields(frame: Frame, file: Any) -> Frame:
+    record = frame.record
+
     def get(name: str) -> Array:
         return np.asarray(file[name][record], float)
 
@@ -128,27 +164,11 @@ def _frame(path: Path, file: Any, record: int, place: Grid) -> Frame:
         }
         for name, values in aloft.items():
             fields[f"{name}{level}"] = diagnostics.at_pressure(values, column.pressure_pa, level * 100.0)
-    absent = {}
-    lacking = [name for name in ("RAINC", "RAINNC") if name not in file.variables]
-    if lacking:
-        absent = dict.fromkeys(("rain", "rain1h"), lacking[0])
-    else:
+    if "rain" not in frame.absent:
         fields["rain"] = _rain(file, record)
     if {"COSALPHA", "SINALPHA"} <= file.variables.keys():
         fields |= {"cosine": get("COSALPHA"), "sine": get("SINALPHA")}
-    is_standin = "stand-in" in str(getattr(file, "COMMENT", "")).lower()
-    title = str(file.TITLE).replace("OUTPUT FROM", "").replace("MODEL", "").strip()
-    return Frame(
-        path=path,
-        record=record,
-        domain=int(file.GRID_ID),
-        valid=_date(bytes(file["Times"][record]).decode()),
-        start=_date(str(file.SIMULATION_START_DATE)),
-        note="STAND-IN for WRF, no forecast" if is_standin else title,
-        grid=place,
-        fields=fields,
-        absent=absent,
-    )
+    return replace(frame, fields=fields)
 
 
 def _rain(file: Any, record: int) -> Array:
@@ -164,7 +184,7 @@ def _rain(file: Any, record: int) -> Array:
 
 
 def _date(text: str) -> datetime:
-    return datetime.strptime(text, "%Y-%m-%d_%H:%M:%S").replace(tzinfo=UTC)
+    return datetime.strptime(re.sub("[^0-9]", "", text), "%Y%m%d%H%M%S").replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,8 @@ class Foreseen(NamedTuple):
     nodes: tuple[str, ...] = ()
     never_fits: bool = False
     """Not even if all nodes were empty."""
+    preempts: tuple[int, ...] = ()
+    """Numbers of the jobs that would be ended for it."""
 
     def text(self) -> str:
         start = None if self.start is None else rfc3339(self.start)
@@ -32,6 +34,9 @@ class Foreseen(NamedTuple):
             found = json.loads(text)
             start = None if found["start"] is None else parse_rfc3339(found["start"])
             nodes, never_fits = tuple(map(str, found["nodes"])), bool(found.get("never_fits"))
-            return cls(int(found["job_id"]), str(found["queue"]), int(found["cpus"]), start, nodes, never_fits)
+            preempts = tuple(map(int, found.get("preempts", ())))
+            return cls(
+                int(found["job_id"]), str(found["queue"]), int(found["cpus"]), start, nodes, never_fits, preempts
+            )
         except (ValueError, TypeError, KeyError, AttributeError):
             raise HpcBatchError(f"the controller's reply cannot be read: {text[:200]!r}") from None

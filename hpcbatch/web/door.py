@@ -31,6 +31,7 @@ HEADERS: Mapping[str, str] = {
     "Referrer-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
+    "Server": "hpcbatch",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
 JOBS_PAGE_POLICY = (
@@ -62,6 +63,7 @@ class Door:
         path = parts.path if self.is_proxied else f"/{secrets.token_urlsafe(9)}"
         self.prefix = f"{path.rstrip('/')}/"
         self.is_secure = parts.scheme == "https"
+        self._origin = f"{parts.scheme}://{parts.netloc}".lower() if self.is_proxied else ""
         self._hosts: Collection[str] = frozenset({parts.hostname or ""}) if self.is_proxied else LOOPBACK
         self._user = user
         self._key = secrets.token_bytes(32)
@@ -119,7 +121,8 @@ class Door:
         if headers.get("Sec-Fetch-Site", "same-origin") not in {"same-origin", "none"}:
             raise RefusedRequestError(403, "This form was sent by a page of somebody else; nothing was changed.")
         origin = headers.get("Origin")
-        if origin is not None and urlsplit(origin).netloc.lower() != headers.get("Host", "").lower():
+        own = self._origin or f"http://{headers.get('Host', '')}".lower()
+        if origin is not None and origin.lower() != own:
             raise RefusedRequestError(403, "This form was sent by a page of somebody else; nothing was changed.")
         if not _is_same(token, self.form_token(cookie)):
             raise RefusedRequestError(

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hpcbatch.api.client import HttpApi
-from hpcbatch.client import listing, rights
-from hpcbatch.errors import HpcBatchError, UnauthorizedError
+from hpcbatch.client import listing, records, rights
+from hpcbatch.errors import HpcBatchError, UnauthorizedError, UnknownJobError
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.row import JobRow
 from hpcbatch.policy.explain import Explanation
@@ -23,6 +23,7 @@ _FRESH_S = 1.5
 """So long a listing serves the parts of all open pages."""
 _SHARE = 5.0
 """A long listing serves longer, so that open pages keep the API busy for no more than a sixth of the time."""
+_MOST_RECORDS = 100
 _QUICK_S = 0.5
 """A listing that took no longer is read anew for who loads a page."""
 
@@ -62,6 +63,7 @@ class Facts:
         self._api: HttpApi | None = None
         self._lock = threading.Lock()
         self._rows: dict[bool, _Listing] = {}
+        self._records: dict[int, tuple[float, JobRecord]] = {}
         self._may_change_all: bool | None = None
 
     @property
@@ -95,9 +97,23 @@ class Facts:
 
     def forget_rows(self, *, quick_ones: bool = False) -> None:
         """The next page shows what is there then; with `quick_ones` only what does not take long to read anew."""
+        self._records = {}
         with self._lock:
             kept = {key: one for key, one in self._rows.items() if quick_ones and one.took_s > _QUICK_S}
             self._rows = kept
+
+    def record(self, number: int) -> JobRecord:
+        """One job, whole; the parts of its page share it. Raises UnknownJobError."""
+        known = self._records.get(number)
+        if known is not None and time.monotonic() < known[0]:
+            return known[1]
+        found = records.exactly(self.api, self.namespace, number)
+        if not found:
+            raise UnknownJobError(f"there is no job {number}")
+        if len(self._records) > _MOST_RECORDS:
+            self._records = {}
+        self._records[number] = time.monotonic() + _FRESH_S, found[-1]
+        return found[-1]
 
     def may_change(self, row: JobRow) -> bool:
         """Whether forms to change the job are worth showing; the API decides when they are sent."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2s
 from pathlib import Path
 from typing import NamedTuple
@@ -24,7 +24,9 @@ _LARGEST_PICTURE = 32 << 20  # bytes
 FORECAST_PAGE = "forecast.html"
 """What `hpcbatch wrf maps` calls the page with all of a forecast, which holds its pictures."""
 _LARGEST_PAGE = 64 << 20  # bytes
-_MOST_PICTURES = 24
+_MOST_PICTURES = 200
+_VALID = re.compile(r"_\d{4}-\d\d-\d\d_\d{6}$", re.ASCII)
+"""At the end of a map's name: the time that it is for."""
 _MOST_FOLDERS = 60
 
 
@@ -143,6 +145,17 @@ class Picture(NamedTuple):
 def pictures(folders: Iterable[Path], since: float) -> list[Picture]:
     """PNG files there and one level below that were written since then, the newest first, as many as a page shows."""
     return _newest(folders, since, ".png", _LARGEST_PICTURE)[:_MOST_PICTURES]
+
+
+def last_of_series(drawn: Sequence[Picture]) -> tuple[list[Picture], list[Picture]]:
+    """Of the maps of each kind that for the latest time, and the rest, each in the order of names; pictures that are no
+    map of a series are a series each.
+    """
+    last: dict[tuple[Path, str], Picture] = {}
+    for picture in sorted(drawn, key=lambda one: one.path):
+        last[picture.path.parent, _VALID.sub("", picture.path.stem)] = picture
+    chosen = set(last.values())
+    return list(last.values()), sorted(set(drawn) - chosen, key=lambda one: one.path)
 
 
 def forecast_pages(folders: Iterable[Path], since: float) -> list[Picture]:

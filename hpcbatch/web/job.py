@@ -7,7 +7,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from hpcbatch.client import records
 from hpcbatch.client.arrays import own_rows
 from hpcbatch.errors import UnknownJobError
 from hpcbatch.model.members import indices
@@ -23,20 +22,14 @@ from hpcbatch.web.page import Page, Part
 from hpcbatch.web.usage_chart import cpus_chart, memory_chart
 
 _MOST_MEMBERS = 500
+_DRAWN_S = 3600.0
+"""After its end another job may draw its maps."""
 _RELEASED = frozenset({Reason.HELD_BY_USER, Reason.SPECIAL_EXIT})
 """Holds that a user can take off."""
 
 
-def record_of(facts: Facts, number: int) -> JobRecord:
-    """Raises UnknownJobError."""
-    found = records.exactly(facts.api, facts.namespace, number)
-    if not found:
-        raise UnknownJobError(f"there is no job {number}")
-    return found[-1]
-
-
 def job_page(facts: Facts, number: int) -> Page:
-    record = record_of(facts, number)
+    record = facts.record(number)
     row = row_of(record)
     # each part is made of one record, which the page has read already
     state = _Of(facts, record, row)
@@ -53,7 +46,9 @@ def job_page(facts: Facts, number: int) -> Page:
     else:
         parts["output"] = Part("job_output.html", state.output, 0 if is_over else 3)
         if facts.is_own(row) and row.start_time is not None:
-            parts["forecast"] = Part("job_forecast.html", state.forecast, 0 if is_over else 10)
+            ended = row.end_time if is_over else None
+            is_old = ended is not None and (facts.now - ended).total_seconds() > _DRAWN_S
+            parts["forecast"] = Part("job_forecast.html", state.forecast, 0 if is_old else 10)
     return Page("job.html", f"Job {shown_id(row)}", {"row": row, "id": shown_id(row)}, parts)
 
 
@@ -124,7 +119,8 @@ class _Of:
     def forecast(self) -> Mapping[str, Any]:
         found = self._facts.commands.forecast(self._record)
         pictures, pages = _drawn(self._facts, self._record, found)
-        return {"row": self._row, "found": found, "pictures": pictures, "pages": pages}
+        last, others = files.last_of_series(pictures)
+        return {"row": self._row, "found": found, "pictures": last, "others": others, "pages": pages}
 
 
 def _drawn(
@@ -140,7 +136,7 @@ def _drawn(
 
 def drawn_path(facts: Facts, number: int, key: str) -> Path:
     """Of a picture or forecast that the job's page shows. Raises UnknownJobError for any other."""
-    record = record_of(facts, number)
+    record = facts.record(number)
     if facts.is_own(row_of(record)):
         for each in chain(*_drawn(facts, record, facts.commands.forecast(record))):
             if each.key == key:

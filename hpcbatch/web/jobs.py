@@ -133,11 +133,16 @@ def shown_id(row: JobRow) -> str:
     return door(row.dialect).shown_id(row)
 
 
+def kind_of(state: JobState) -> str:
+    """The class of the style sheet for states that look alike."""
+    return _ALIKE[state]
+
+
 def line_of(facts: Facts, row: JobRow, now: datetime) -> Line:
     return Line(
         row=row,
         id=shown_id(row),
-        kind=_ALIKE[row.state],
+        kind=kind_of(row.state),
         elapsed_s=elapsed_s(row, now),
         standing=standing(row),
         may_change=not row.state.is_final and facts.may_change(row),

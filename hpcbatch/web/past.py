@@ -50,6 +50,12 @@ def charts(days: Sequence[str], uses: Mapping[str, Use]) -> list[Chart]:
             lambda amount: f"{amount:.3g}",
         ),
         bars(
+            "CPU hours used, by the day of a job's end",
+            labels,
+            [Series("CPU hours used", "done", each("cpu_used_hours"))],
+            lambda amount: f"{amount:.3g}",
+        ),
+        bars(
             "Wait until the start, median",
             labels,
             [Series("median wait", "waits", each("wait_median_s"))],

@@ -33,7 +33,7 @@ from hpcbatch.web import changes, files
 from hpcbatch.web.cluster import nodes_page, queues_page
 from hpcbatch.web.door import COOKIE, ENTRY, HEADERS, JOBS_PAGE_POLICY, USER_HEADER, Door, RefusedRequestError
 from hpcbatch.web.facts import Facts
-from hpcbatch.web.job import drawn_path, job_page, record_of
+from hpcbatch.web.job import drawn_path, job_page
 from hpcbatch.web.jobs import jobs_page
 from hpcbatch.web.page import Page, Renderer, Request
 from hpcbatch.web.past import history_page
@@ -114,7 +114,7 @@ class Server:
         return made
 
     async def run(self, listening: socket.socket) -> None:
-        """Until SIGINT or SIGTERM."""
+        """Until SIGINT, SIGTERM or SIGHUP."""
         logging.getLogger("aiohttp").addHandler(
             logging.NullHandler()
         )  # requests are nobody's to read, links least of all
@@ -123,7 +123,7 @@ class Server:
         await runner.setup()
         await web.SockSite(runner, listening).start()
         stopped = asyncio.Event()
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             asyncio.get_running_loop().add_signal_handler(number, stopped.set)
         await stopped.wait()
         await runner.cleanup()
@@ -161,7 +161,7 @@ class Server:
             raise RefusedRequestError(405, "This page takes GET and POST.")
         if path.startswith("static/") and request.method != "POST":
             return self._file(path.removeprefix("static/"))
-        if path == ENTRY and request.method != "POST":
+        if path == ENTRY and request.method == "GET":  # HEAD, by which links are looked at, uses up none
             return self._enter(request)
         cookie, is_new = request.cookies.get(COOKIE, ""), False
         if not door.knows(cookie):
@@ -244,7 +244,7 @@ class Server:
         return web.Response(body=content, content_type="image/png", headers={"Cache-Control": "private, max-age=3600"})
 
     def _whole_output(self, number: int, place: int) -> web.Response:
-        record = record_of(self._facts, number)
+        record = self._facts.record(number)
         streams = files.streams(record) if self._facts.is_own(row_of(record)) else []
         if place >= len(streams):
             raise UnknownJobError(f"job {number} has no such output for you")

@@ -20,6 +20,7 @@ from typing import NamedTuple
 from hpcbatch import __version__
 from hpcbatch.client.usage import running_ones
 from hpcbatch.errors import HpcBatchError
+from hpcbatch.model.text import printable
 from hpcbatch.web.door import Door
 from hpcbatch.web.facts import Commands, Facts
 from hpcbatch.web.server import Server, listen, listen_at
@@ -58,7 +59,11 @@ def serve(
         _say(f"A browser was let in. The link for another one: {where}{door.way_in}")
 
     page = Server(
-        door, facts, version=__version__, tell=lambda text: print(text, file=sys.stderr, flush=True), entered=entered
+        door,
+        facts,
+        version=__version__,
+        tell=lambda text: print(printable(text), file=sys.stderr, flush=True),
+        entered=entered,
     )
     if path is not None:
         _say(f"The page of {user} is at {path}, for the proxy of {options.public_url}")

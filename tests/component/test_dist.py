@@ -70,6 +70,22 @@ def test_a_second_build_is_the_same(built: tuple[Path, Path], tmp_path: Path) ->
         assert first.read_bytes() == second.read_bytes(), first.name
 
 
+def test_the_chart_is_whole_and_the_same_again(tmp_path: Path) -> None:
+    """Helm follows the links of deploy/chart, and a package has none."""
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    one, two = (DIST.build_chart(tmp_path / name) for name in ("one", "two"))
+    assert one.read_bytes() == two.read_bytes()
+    with tarfile.open(one) as chart:
+        assert all(member.isfile() for member in chart.getmembers())
+        names = set(chart.getnames())
+    folder = CHECKOUT / "deploy"
+    for path in ("controller/deployment.yaml", "crd/batchjobs.yaml", "history/rbac.yaml", "keep-records.yaml"):
+        assert (folder / path).exists()
+        assert f"hpcbatch/{path}" in names
+    assert {"hpcbatch/Chart.yaml", "hpcbatch/values.yaml", "hpcbatch/templates/site.yaml"} <= names
+
+
 @pytest.mark.slow
 def test_a_release_has_a_bill_of_materials_and_checksums(tmp_path: Path) -> None:
     """`make dist` of this commit: each file that it makes stands in SHA256SUMS."""
@@ -84,7 +100,7 @@ def test_a_release_has_a_bill_of_materials_and_checksums(tmp_path: Path) -> None
         name: hashlib.sha256((target / name).read_bytes()).hexdigest() for _, name in (line.split() for line in lines)
     }
     assert {f"{digest}  {name}" for name, digest in sums.items()} == set(lines)
-    assert {Path(name).suffix for name in sums} == {".gz", ".whl", ".json"}
+    assert {Path(name).suffix for name in sums} == {".gz", ".whl", ".tgz", ".json"}
     (bill,) = target.glob("*.cdx.json")
     assert {"click", "pyyaml"} <= {part["name"].lower() for part in json.loads(bill.read_text())["components"]}
 

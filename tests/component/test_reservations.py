@@ -11,6 +11,7 @@ import pytest
 
 from hpcbatch.api.names import SYSTEM_NAMESPACE
 from hpcbatch.api.resources import NAMESPACES, RESERVATIONS
+from hpcbatch.api.resources import NODES as NODE_KIND
 from hpcbatch.client.reservations import (
     DeniedReservationError,
     begin_reservation,
@@ -120,6 +121,27 @@ def test_a_change_that_is_denied_leaves_it_as_it_was(world: Cluster) -> None:
 def is_settled(world: Cluster, name: str) -> bool:
     record = reservation_from(world.registry.get(RESERVATIONS, name, NS))
     return record.generation == record.status.generation and record.status.denial is None
+
+
+def test_a_node_that_is_lost_is_replaced(world: Cluster) -> None:
+    """Before the begin, and as soon as another one is free."""
+    first = make_reservation(world.registry, NS, spec(3), "a")
+    names = {node.name for node in first.status.nodes}
+    (spare,) = {f"node-{index}" for index in range(NODES)} - names
+
+    def nodes_of() -> set[str]:
+        return {node.name for record in all_records(world) for node in record.status.nodes}
+
+    def close(name: str, *, closed: bool) -> None:
+        world.registry.patch(NODE_KIND, name, {"spec": {"unschedulable": closed}})
+
+    close(min(names), closed=True)
+    wait_for("another node", lambda: nodes_of() == (names - {min(names)}) | {spare})
+    close(max(names), closed=True)
+    close(min(names), closed=False)
+    wait_for("the first again", lambda: nodes_of() == (names - {max(names)}) | {spare})
+    (record,) = all_records(world)
+    assert (record.status.id, record.status.start) == (first.status.id, first.status.start)
 
 
 def test_one_that_is_over_is_removed(world: Cluster) -> None:

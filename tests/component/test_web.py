@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
@@ -18,6 +19,7 @@ from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.state import JobState, Reason
 from tests.component.batchjobs import put_job, record_of
 from tests.component.test_commands import Cluster, cluster, server
+from tests.waiting import wait_for
 from tests.web_client import Answer, WebPage, web_page
 
 __all__ = ["cluster", "server"]
@@ -49,6 +51,7 @@ def page(cluster: Cluster, open_page: WebPage) -> WebPage:
 def test_a_link_lets_in_one_browser(cluster: Cluster) -> None:
     with opened(cluster, is_entered=False) as page:
         link = page.links[0]
+        assert page.request("HEAD", link).status == 403  # as programs look at links that somebody was sent
         entered = page.enter()
         cookie = entered.headers["set-cookie"]
         assert f"Path={page.prefix}" in cookie
@@ -63,6 +66,25 @@ def test_a_link_lets_in_one_browser(cluster: Cluster) -> None:
         secret = link.partition("token=")[2]
         assert secret not in "".join(page.printed[2:])
         assert secret not in entered.text
+
+
+def test_a_browser_gets_the_link_by_a_file_that_others_cannot_read(cluster: Cluster, tmp_path: Path) -> None:
+    """Everybody on a machine sees the words of all commands."""
+    seen = tmp_path / "seen"
+    browser = tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\nfile=${{1#file://}}\nstat -c %a "$file" >{seen}.new\necho "$1" >>{seen}.new\n')
+    with browser.open("a") as script:
+        script.write(f'cat "$file" >>{seen}.new\nmv {seen}.new {seen}\n')
+    browser.chmod(0o755)
+    environ = {**cluster.environ, "BROWSER": str(browser), "XDG_RUNTIME_DIR": str(tmp_path)}
+    with web_page(cluster.arguments("hpcbatch", "web"), environ, tmp_path, is_entered=False) as page:
+        wait_for("the browser", seen.exists)
+        mode, address, text = seen.read_text().split("\n", 2)
+        assert mode == "600"
+        assert "token" not in address
+        assert page.links[0].replace("&", "&amp;") in text
+        assert page.request("GET", page.links[0]).status == 200
+    assert [path.name for path in tmp_path.glob("hpcbatch-web-*")] == []
 
 
 @pytest.mark.parametrize("cookie", ["", "hpcbatch-web=", "hpcbatch-web=guess", "hpcbatch-web=\x80"])
@@ -410,3 +432,29 @@ def test_what_a_job_has_drawn(cluster: Cluster, page: WebPage) -> None:
     assert "pictures" not in other.text
     assert page.get(named["All"].replace("jobs/7", "jobs/8")).status == 404
     assert page.request("GET", f"{page.prefix}{named['All']}").status == 403
+
+
+def test_how_far_a_forecast_is(cluster: Cluster, page: WebPage) -> None:
+    """By the log of rank 0, which is read on where it was read to; a log of another job is none."""
+    folder = cluster.directory / "wrf"
+    folder.mkdir(exist_ok=True)
+    (folder / "namelist.input").write_text(
+        "&time_control\n start_year=2024, start_month=1, start_day=15, start_hour=0,\n"
+        " end_year=2024, end_month=1, end_day=15, end_hour=10,\n/\n&domains\n max_dom=1,\n/\n"
+    )
+    log = folder / "rsl.error.0000"
+    log.write_text(
+        "taskid: 0 hostname: job-7-mpimaster-0\n WRF V4.5.2 MODEL\n"
+        "Timing for main: time 2024-01-15_01:00:00 on domain   1:    0.50000 elapsed seconds\n"
+    )
+    start = datetime.now(UTC).replace(microsecond=0) - timedelta(minutes=1)
+    for number in (7, 8):
+        spec = JobSpec(dialect=Dialect.SLURM, name="wrf", chunks=(Chunk(),), server="pbs1", submit_dir=str(folder))
+        put_job(cluster.registry, number, JobState.RUNNING, spec=spec, start_time=start, uid=os.getuid(), run_count=2)
+    assert "Simulated 10 % 10 %" in page.get("jobs/7").words
+    with log.open("a") as file:
+        file.write("Timing for main: time 2024-01-15_05:00:00 on domain   1:    0.50000 elapsed seconds\n")
+    words = page.get("jobs/7").words
+    assert "wrf.exe, at 2024-01-15 05:00:00" in words
+    assert "Simulated 50 % 50 %" in words
+    assert "Simulated" not in page.get("jobs/8").words

@@ -90,7 +90,7 @@ def test_the_packed_program_draws(program: Path) -> None:
     done = run(program, "-o", "new/maps", "--only", "slp", "--at", "A:40,-5", "wrfout_d01_a")
     assert done.returncode == 0, done.stderr
     times = [f"slp_d01_2024-01-15_0{hour}0000.png" for hour in (0, 3)]
-    names = [*times, "slp_d01.gif", "meteogram_A_d01.png", "forecast.html"]
+    names = [*times, "meteogram_A_d01.png", "slp_d01.gif", "forecast.html"]
     assert done.stdout.split() == [f"new/maps/{name}" for name in names]
     assert all((program.parent / "new/maps" / name).stat().st_size > 1000 for name in names)
 

@@ -93,10 +93,12 @@ def test_by_qos_a_job_is_queued_again(admin: Site, low_and_high: tuple[str, str]
     admin.wait_state(victim, "R")
     assert re.match(r"\d{4}-", shown(admin, victim)["PreemptEligibleTime"])
     assert shown(admin, victim)["PreemptTime"] == "None"
+    assert admin.run("squeue", "-h", "-j", victim, "-O", "PreemptTime").stdout.split() == ["N/A"]
     other = admin.sbatch("-N", "1", "-q", low, "-o", "/dev/null", "--wrap", "true")
     told = admin.run("sbatch", "--test-only", "-N", "1", "-q", high, "--wrap", "true").stderr
     start = time.mktime(time.strptime(told.split(" to start at ")[1].split()[0], "%Y-%m-%dT%H:%M:%S"))
     assert start < time.time() + 30
+    assert told.splitlines()[1:] == [f"sbatch:   Preempts: {victim}"]
     taker = admin.sbatch("-N", "1", "-q", high, "-o", "/dev/null", "--wrap", "sleep 20")
     wait_to_start(admin, taker)
     assert wait_for("its state", lambda: "BeginTime" in (text := squeue(admin, victim)) and text) == "PD BeginTime"
@@ -128,6 +130,8 @@ def test_by_qos_a_job_is_cancelled_after_its_grace_time(admin: Site, low_and_hig
     assert found["JobState"] == "RUNNING"
     times = [time.mktime(time.strptime(found[name], "%Y-%m-%dT%H:%M:%S")) for name in ("PreemptTime", "EndTime")]
     assert times[1] - times[0] == 8
+    listed = admin.run("squeue", "-h", "-j", victim, "-O", "PreemptTime").stdout.split()
+    assert listed == [found["PreemptTime"]]
     told = admin.run("hpcbatch", "why", victim).stdout
     assert f"It was chosen to make room for job {taker}, and is ended 20" in told
     wait_for("TERM in the step", lambda: "step TERM" in admin.read("victim.out"))

@@ -316,3 +316,20 @@ def test_users_make_none_with_scontrol(site: Site) -> None:
         "scontrol", "create", "reservation", "StartTime=now", "Duration=1", "NodeCnt=1", "Users=x", check=False
     )
     assert (done.returncode, done.stderr.splitlines()[0]) == (1, "Error creating the reservation: Invalid user id")
+
+
+def test_a_reservation_that_loses_its_node_gets_another(site: Site, reserved: list[str]) -> None:
+    def node_of(one: str) -> str:
+        found = re.search(r"resv_nodes = \((\S+):ncpus=2\)", site.run("pbs_rstat", "-f", one).stdout)
+        assert found is not None
+        return found[1]
+
+    one = rsub(site, "-R", pbs_time(3600), "-D", "0:30:00", "-l", "select=1:ncpus=2", "-I", "10")
+    reserved.append(one)
+    first = node_of(one)
+    as_operator(site, "pbsnodes", "-o", first)
+    try:
+        wait_for("another node", lambda: node_of(one) != first)
+        assert "RESV_CONFIRMED" in site.run("pbs_rstat", "-F", one).stdout
+    finally:
+        as_operator(site, "pbsnodes", "-r", first)

@@ -68,4 +68,4 @@ def test_nodes_queues_and_history(site: Site, page: WebPage) -> None:
     assert "default" in page.get("queues").words
     history = page.get("history", span="30", by="queue")
     assert history.status == 200
-    assert history.text.count("<svg") == 3
+    assert history.text.count("<svg") == 4

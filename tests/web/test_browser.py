@@ -191,6 +191,20 @@ def test_output_is_shown_as_it_grows(site: Site, page: WebPage, chromium: Browse
     wait_for("the second line", lambda: chromium.text(".output pre").strip() == "first\n<b>second</b>")
 
 
+def test_what_was_scrolled_to_stays_in_sight(site: Site, page: WebPage, chromium: Browser) -> None:
+    script = "seq 1 500\nwhile [ ! -e go ]; do sleep 0.1; done\necho more\nsleep 600\n"
+    job = site.qsub("-N", "talk", "-l", "walltime=00:10:00", "-j", "oe", stdin=f"cd $PBS_O_WORKDIR\n{script}")
+    site.wait_state(job, "R")
+    chromium.open(f"{base(page)}jobs/{job}")
+    wait_for("the output", lambda: "500" in chromium.text(".output pre"))
+    region = "document.querySelector('.output')"
+    assert chromium.run(f"return {region}.scrollTop") == 0  # which is its end
+    chromium.run(f"{region}.scrollTop = -800")
+    (site.work / "go").touch()
+    wait_for("more", lambda: "more" in chromium.text(".output pre"))
+    assert chromium.run(f"return {region}.scrollTop") == -800
+
+
 @pytest.mark.parametrize("name", [HOSTILE, '"><script>document.title="taken"</script>', "' onfocus=alert(1) '"])
 def test_names_of_jobs_run_nowhere(site: Site, page: WebPage, chromium: Browser, name: str) -> None:
     job = site.sbatch("-H", "-J", name, "-o", "/dev/null", "--comment", name, "--wrap", "true")

@@ -33,4 +33,6 @@ def tested(session: Session, submission: Submission, command: str) -> int:
         f"{command}: Job {found.job_id} to start at {found.start.astimezone(session.zone):%Y-%m-%dT%H:%M:%S} "
         f"using {found.cpus} processors on nodes {compress(found.nodes)} in partition {found.queue}"
     )
+    if found.preempts:
+        complain(f"sbatch:   Preempts: {','.join(map(str, found.preempts))}")
     return 0

@@ -5,13 +5,12 @@ Here they are one job with one number, which starts, is changed and ends as a wh
 
 from __future__ import annotations
 
-from typing import Any
-
 from hpcbatch.dataclass import replace
 from hpcbatch.dialects.slurm.attributes import number
 from hpcbatch.model.indices import Indices
 from hpcbatch.model.record import JobRecord, JobStatus
 from hpcbatch.model.step import StepRecord, TaskFigure
+from hpcbatch.typed import Any
 
 SIZE = "het_size"
 """The attribute that says how many components a job has: `3`; in the record of one of them `1/3`."""

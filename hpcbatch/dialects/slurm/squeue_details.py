@@ -76,6 +76,11 @@ def _stdin(detail: Detail) -> str:
     return shown_input(detail.record) if _is_batch(detail) else "(null)"
 
 
+def _preempt_time(detail: Detail) -> str:
+    preempted = detail.record.status.preempted
+    return detail.view.stamp(None if preempted is None else preempted.time)
+
+
 def _shape(detail: Detail) -> str:
     return ":".join(detail.number(name, "*") for name in ("sockets_per_node", "cores_per_socket", "threads_per_core"))
 
@@ -110,6 +115,7 @@ VALUES: dict[str, Callable[[Detail], str]] = {
     "ntpernode": lambda detail: detail.number("ntasks_per_node", "0"),
     "ntpersocket": lambda detail: detail.number("ntasks_per_socket", "N/A"),
     "numtasks": _tasks,
+    "preempttime": _preempt_time,
     "stderr": _stderr,
     "stdin": _stdin,
     "stdout": lambda detail: shown_paths(detail.record)[0],

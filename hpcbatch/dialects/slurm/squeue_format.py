@@ -329,7 +329,7 @@ NAMES: dict[str, Field] = {
 
 DETAILED = frozenset("dgGhHIJknoxz") | {
     *("batchflag", "cpus-per-task", "cpus-per-tres", "deadline", "mintime", "ntpercore", "ntpernode", "ntpersocket"),
-    *("numtasks", "stderr", "stdin", "stdout", "tres-per-socket"),
+    *("preempttime", "numtasks", "stderr", "stdin", "stdout", "tres-per-socket"),
 }
 """Letters, and names of what has none, whose values take the whole record (squeue_details)."""
 

@@ -28,6 +28,7 @@ from hpcbatch.api.informer import Informer
 from hpcbatch.api.port import Object, WatchEvent
 from hpcbatch.api.resources import CONFIGMAPS, LEASES, NAMESPACES, NODES, PODS, SECRETS, VOLCANO_JOBS, Resource
 from hpcbatch.engine.agent import logs
+from hpcbatch.engine.agent.hints import runner_hints
 from hpcbatch.engine.agent.node import (
     LEASE_NAMESPACE,
     LEASE_S,
@@ -377,7 +378,10 @@ class Agent:
             path=path,
             ip=host_address(),
             ssh_dir=prepare_ssh_directory(self.state_dir.resolve() / "ssh", path) if mode.name != "plain" else "",
-            variables=yielding((node.cpus for node in self._nodes.values()), len(os.sched_getaffinity(0))),
+            variables={
+                **yielding((node.cpus for node in self._nodes.values()), len(os.sched_getaffinity(0))),
+                **runner_hints(path),
+            },
         )
 
     def _register_nodes(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
+from collections.abc import Mapping
 
 from hpcbatch.dataclass import dataclass
 from hpcbatch.policy.plan.estate import Estate, Spot, fits
@@ -137,6 +138,17 @@ class JobClass:
     def drop(self, key: Key) -> None:
         index = bisect_left(self.keys, key)
         del self.keys[index], self.shortest[index], self.counts[index]
+
+    def reorder(self, waiting: Mapping[JobId, WaitingJob]) -> None:
+        """By the orders that these jobs have now."""
+        jobs = zip(self.keys, self.shortest, self.counts, strict=True)
+        found = sorted(
+            ((waiting[job_id].order, job_id), index, least_s, counts)
+            for index, ((_, job_id), least_s, counts) in enumerate(jobs)
+        )
+        self.keys = [key for key, _, _, _ in found]
+        self.shortest = [least_s for _, _, least_s, _ in found]
+        self.counts = [counts for _, _, _, counts in found]
 
     def never_fits(self) -> Why | None:
         """The reason, if the jobs could not run even if nothing else did."""

@@ -69,6 +69,15 @@ class Planner:
         self.waiting[job.job_id] = job
         insort(self.asleep, (job.earliest_s, job.job_id))
 
+    def reorder(self, jobs: Iterable[WaitingJob]) -> None:
+        """Jobs that wait, of which nothing but the order is another one."""
+        for job in jobs:
+            self.waiting[job.job_id] = job
+        for found in self.compiler.classes.values():
+            found.reorder(self.waiting)
+        for keys in (*self.orders.values(), self.claimants, self.preemptors):
+            keys[:] = sorted(_key(self.waiting[job_id]) for _, job_id in keys)
+
     def put_running(self, job: RunningJob) -> None:
         """One that was released, or other places or another end of one that runs."""
         self.drop_job(job.job_id)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from hpcbatch.policy.plan.compiled import Kind, Option
 from hpcbatch.policy.plan.estate import Estate, Spot
@@ -35,16 +35,47 @@ class View:
         else:
             self.fits.pop(spot, None)
 
-    def count(self, *, is_scattered: bool) -> int:
-        return len(self.fits) if is_scattered else self.total
-
 
 def has_room(option: Option, views: Iterable[View]) -> bool:
     """Whether each part, if there were no others, finds places for all its pods. `views`: of each part's kind."""
-    return all(
-        view.count(is_scattered=option.is_scattered) >= count
-        for view, (_, count) in zip(views, option.parts, strict=True)
-    )
+    is_scattered = option.is_scattered
+    for view, (_, count) in zip(views, option.parts, strict=True):
+        if (len(view.fits) if is_scattered else view.total) < count:
+            return False
+    return True
+
+
+class Special:
+    """Spots on which something begins later on, and the times at which room grows on them."""
+
+    __slots__ = ("_growing", "at", "times")
+
+    def __init__(self) -> None:
+        self._growing: dict[Spot, tuple[float, ...]] = {}
+        self.at: dict[float, set[Spot]] = {}
+        self.times: list[float] = []
+        """In order."""
+
+    def __contains__(self, spot: Spot) -> bool:
+        return spot in self._growing
+
+    def __iter__(self) -> Iterator[Spot]:
+        return iter(self._growing)
+
+    def put(self, spot: Spot, timeline: Timeline) -> None:
+        before, now = self._growing.get(spot, ()), timeline.grows
+        for time in before:
+            if time not in now:
+                self.at[time].discard(spot)
+        for time in now:
+            if time not in before:
+                spots = self.at.get(time)
+                if spots is None:
+                    self.at[time] = {spot}
+                    insort(self.times, time)
+                else:
+                    spots.add(spot)
+        self._growing[spot] = now
 
 
 class Rooms:
@@ -54,13 +85,15 @@ class Rooms:
         """Where room at this moment has changed."""
         self._log_of_plan: list[Spot] = []
         """Where this plan has changed room, now or later on."""
-        self._ends: list[tuple[float, list[Spot]]] | None = None
+        self._ends: list[tuple[float, list[Spot]]] = []
+        self._more_ends: Iterator[tuple[float, list[Spot]]] = iter(())
         self._taken_now: set[Spot] = set()
         """Where it has changed it now."""
         self._now: dict[Kind, View] = {}
         self._until: dict[tuple[Kind, float], View] = {}
         self._planned: dict[Spot, Timeline] = {}
         self._uneven: dict[str, set[Spot]] = {}
+        self._special: dict[str, Special] = {}
         self.starts: dict[str, list[float]] = {}
         """By pool, the times to come at which room on some node shrinks: reservations, planned starts."""
         self.now_s = 0.0
@@ -69,7 +102,8 @@ class Rooms:
         self._log.extend(spots)
 
     def begin(self, now_s: float) -> None:
-        self.now_s, self._ends = now_s, None
+        self.now_s = now_s
+        self._ends, self._more_ends = [], self._iter_ends()
         if len(self._log) > _LONG_LOG:
             self._log, self._now = [], {}
         self.starts, self._uneven = {"": []}, {}
@@ -87,30 +121,50 @@ class Rooms:
 
     def end(self) -> None:
         self._log.extend(self._taken_now)
-        self._planned, self._until, self._log_of_plan = {}, {}, []
+        self._planned, self._until, self._log_of_plan, self._special = {}, {}, [], {}
         self._taken_now.clear()
 
     def forget_unused(self, kinds: Iterable[Kind]) -> None:
         used = set(kinds)
         self._now = {kind: view for kind, view in self._now.items() if kind in used}
 
-    @property
-    def ends(self) -> list[tuple[float, list[Spot]]]:
-        """The times to come at which running jobs end outside of reservations, in order, and where."""
-        if self._ends is None:
-            estate, found = self._estate, dict[float, list[Spot]]()
-            for time, job_id in estate.ends[bisect_right(estate.ends, (self.now_s, "\U0010ffff")) :]:
-                spots = estate.spots_of(estate.running[job_id])
-                found.setdefault(time, []).extend(spot for spot in spots if spot.pool == "")
-            self._ends = list(found.items())
-        return self._ends
+    def end_at(self, index: int) -> tuple[float, list[Spot]] | None:
+        """Of the times to come at which running jobs end outside of reservations, that one, and where; None: there are
+        fewer. Most plans look at the first ones only.
+        """
+        while index >= len(self._ends):
+            found = next(self._more_ends, None)
+            if found is None:
+                return None
+            self._ends.append(found)
+        return self._ends[index]
+
+    def _iter_ends(self) -> Iterator[tuple[float, list[Spot]]]:
+        estate, since, time = self._estate, self.now_s, -math.inf
+        spots: list[Spot] = []
+        for at in range(bisect_right(estate.ends, (since, "\U0010ffff")), len(estate.ends)):
+            end_s, job_id = estate.ends[at]
+            if end_s != time and spots:
+                yield time, spots
+                spots = []
+            time = end_s
+            spots += [spot for spot in estate.spots_of(estate.running[job_id]) if not spot.pool]
+        if spots:
+            yield time, spots
 
     def timeline(self, spot: Spot) -> Timeline:
         return self._planned.get(spot) or spot.timeline
 
-    def special(self, pool: str) -> set[Spot]:
-        """The spots of a pool on which this plan or a reservation takes room."""
-        return {*self._uneven.get(pool, ()), *(spot for spot in self._planned if spot.pool == pool)}
+    def special(self, pool: str) -> Special:
+        """The spots of a pool on which this plan or a reservation takes room, or jobs run that are over their times."""
+        found = self._special.get(pool)
+        if found is None:
+            found = self._special[pool] = Special()
+            overdue = (spot for spot in self._estate.overdue_spots() if spot.pool == pool)
+            planned = (spot for spot in self._planned if spot.pool == pool)
+            for spot in {*self._uneven.get(pool, ()), *overdue, *planned}:
+                found.put(spot, self.timeline(spot))
+        return found
 
     def shrinks(self, pool: str, end_s: float) -> bool:
         """Whether room shrinks somewhere before `end_s`."""
@@ -147,12 +201,12 @@ class Rooms:
             else:
                 concerned = [spot for spot in {*special, *self._planned} if spot in fits]
             for spot in concerned:
-                view.put(spot, kind.fits(self.timeline(spot).lowest(self.now_s, horizon_s)))
+                view.put(spot, self.timeline(spot).fewest(kind.fits, self.now_s, horizon_s))
             self._until[kind, horizon_s] = view
         elif view.cursor < len(self._log_of_plan):
             for spot in dict.fromkeys(self._log_of_plan[view.cursor :]):
                 is_able = spot in kind.filter.able
-                view.put(spot, kind.fits(self.timeline(spot).lowest(self.now_s, horizon_s)) if is_able else 0)
+                view.put(spot, self.timeline(spot).fewest(kind.fits, self.now_s, horizon_s) if is_able else 0)
             view.cursor = len(self._log_of_plan)
         return view
 
@@ -193,6 +247,8 @@ class Rooms:
     def put(self, spot: Spot, timeline: Timeline, *, since_s: float = -math.inf) -> None:
         """While this plan is made. `since_s`: before then nothing changes."""
         self._planned[spot] = timeline
+        if (special := self._special.get(spot.pool)) is not None:
+            special.put(spot, timeline)
         self._log_of_plan.append(spot)
         if since_s <= self.now_s:
             self._taken_now.add(spot)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from operator import gt
 
 Amounts = tuple[int, ...]
 """A vector, compiled: its names have indices; see estate.py."""
@@ -27,11 +28,12 @@ def lower(one: Amounts, other: Amounts) -> Amounts:
 class Timeline:
     """Of one node. Never changed: `with_occupant` makes another."""
 
-    __slots__ = ("frees", "times")
+    __slots__ = ("_grows", "frees", "times")
 
     def __init__(self, times: Sequence[float], frees: Sequence[Amounts]) -> None:
         self.times = times
         self.frees = frees
+        self._grows: tuple[float, ...] | None = None
 
     @classmethod
     def of(cls, has: Amounts, occupants: Iterable[Occupant]) -> Timeline:
@@ -54,6 +56,16 @@ class Timeline:
                 frees.append(free)
         return cls(times, frees)
 
+    @property
+    def grows(self) -> tuple[float, ...]:
+        """The times at which more of something becomes free."""
+        if self._grows is None:
+            frees = self.frees
+            self._grows = tuple(
+                [self.times[index] for index in range(1, len(frees)) if any(map(gt, frees[index], frees[index - 1]))]
+            )
+        return self._grows
+
     def at(self, time: float) -> Amounts:
         return self.frees[bisect_right(self.times, time) - 1]
 
@@ -64,6 +76,16 @@ class Timeline:
         for index in range(first + 1, last):
             free = lower(free, self.frees[index])
         return free
+
+    def fewest(self, fits: Callable[[Amounts], int], start: float, end: float) -> int:
+        """`fits` of what is free all the time from `start` until `end`: less free never fits more."""
+        first, last = bisect_right(self.times, start) - 1, bisect_left(self.times, end)
+        count = fits(self.frees[first])
+        for index in range(first + 1, last):
+            if not count:
+                return 0
+            count = min(count, fits(self.frees[index]))
+        return count
 
     def with_occupant(self, start: float, end: float, amounts: Amounts) -> Timeline:
         times, frees = list(self.times), list(self.frees)

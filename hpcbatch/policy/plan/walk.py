@@ -75,6 +75,7 @@ class _Walk:
         self._rooms = planner.rooms
         self._planned: dict[str, int] = {}
         self._tally = Tally(planner.limits, now_s)
+        self._has_soft = self._tally.has_soft
         self._are_over = False
         """Whether it is the turn of jobs over a soft limit."""
         self._cuts: dict[str, list[Reservation]] = {}
@@ -94,7 +95,7 @@ class _Walk:
             if held is not None:
                 self.own.update(held)
                 continue
-            for are_over in (False, True) if self._tally.has_soft else (False,):
+            for are_over in (False, True) if self._has_soft else (False,):
                 self._are_over = are_over
                 self._backfill(pool, self._plan_first(pool, order))
         if self._planner.preemptors and self._planner.yielding:
@@ -129,7 +130,7 @@ class _Walk:
 
     def _is_turn_of(self, job_id: JobId, counts: Counts) -> bool:
         """Jobs over a soft limit come after all others. Who is over one stays so: uses only grow."""
-        if not self._tally.has_soft:
+        if not self._has_soft:
             return True
         if self._tally.is_over(counts) is not self._are_over:
             return False
@@ -289,7 +290,7 @@ class _Walk:
             if 0 < walltime_s - (one.end_s - one.start_s) <= one.cuts_s:
                 walltime_s = one.end_s - one.start_s
         for option, uses in allowed:
-            found = earliest(option, walltime_s, self._estate, self._rooms)
+            found = earliest(option, walltime_s, self._rooms)
             if found is not None and (best is None or found[0] < best[0]):
                 best = found[0], option, uses, found[1]
         if best is None:

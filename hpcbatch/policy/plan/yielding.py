@@ -9,7 +9,7 @@ from hpcbatch.policy.plan.compiled import Option
 from hpcbatch.policy.plan.estate import Estate, Spot, end_of
 from hpcbatch.policy.plan.packing import Placing, place
 from hpcbatch.policy.plan.rooms import Rooms, View, has_room
-from hpcbatch.policy.plan.snapshot import RunningJob
+from hpcbatch.policy.plan.snapshot import JobId, RunningJob
 from hpcbatch.policy.plan.timeline import Amounts, Timeline, minus
 
 MOST_VICTIMS, MOST_PLACES = 1000, 1000
@@ -24,21 +24,25 @@ class Trial:
         self._option, self._estate, self._rooms = option, estate, rooms
         self._end_s = rooms.now_s + walltime_s
         self._views = [View(rooms.until(kind, self._end_s).fits.copy(), 0) for kind, _ in option.parts]
-        self._gone: dict[Spot, list[RunningJob]] = {}
-        self._order: dict[str, int] = {}
-        """Of the jobs that would end: their places in line."""
+        self._gone: dict[Spot, dict[str, int]] = {}
+        """By spot, the jobs that would end there, with their places in line."""
+        self._lines: dict[Spot, Timeline] = {}
+        """What would be free then."""
+        self._count = 0
 
     def end(self, job: RunningJob) -> None:
-        self._order[job.job_id] = len(self._order)
+        self._count += 1
         for spot in self._estate.spots_of(job):
-            self._gone.setdefault(spot, []).append(job)
-            self._look(spot)
+            self._gone.setdefault(spot, {})[job.job_id] = self._count
+            self._look(spot, without(self._line(spot), spot, job, self._rooms.now_s))
 
     def spare(self, job: RunningJob) -> None:
         """It goes on, after all."""
         for spot in self._estate.spots_of(job):
-            self._gone[spot].remove(job)
-            self._look(spot)
+            del self._gone[spot][job.job_id]
+            end_s, amounts = spot.jobs[job.job_id]
+            now_s = self._rooms.now_s
+            self._look(spot, self._line(spot).with_occupant(now_s, end_of(end_s, now_s), amounts))
 
     def is_enough(self) -> bool:
         """Whether the waiting job has room."""
@@ -50,19 +54,19 @@ class Trial:
         return place(option, [view.fits for view in self._views], self._free, self._preference)
 
     def _preference(self, spot: Spot, count: int) -> tuple[float, int, str]:
-        last = max((self._order[job.job_id] for job in self._gone.get(spot, ())), default=-1)
-        return last, count, spot.name
+        return max(self._gone.get(spot, {}).values(), default=-1), count, spot.name
+
+    def _line(self, spot: Spot) -> Timeline:
+        return self._lines.get(spot) or self._rooms.timeline(spot)
 
     def _free(self, spot: Spot) -> Amounts:
-        timeline = self._rooms.timeline(spot)
-        for job in self._gone.get(spot, ()):
-            timeline = without(timeline, spot, job, self._rooms.now_s)
-        return timeline.lowest(self._rooms.now_s, self._end_s)
+        return self._line(spot).lowest(self._rooms.now_s, self._end_s)
 
-    def _look(self, spot: Spot) -> None:
-        free = self._free(spot)
+    def _look(self, spot: Spot, line: Timeline) -> None:
+        self._lines[spot] = line
         for view, (kind, _) in zip(self._views, self._option.parts, strict=True):
-            view.put(spot, kind.fits(free) if spot in kind.filter.able else 0)
+            if spot in kind.filter.able:
+                view.put(spot, line.fewest(kind.fits, self._rooms.now_s, self._end_s))
 
 
 def without(timeline: Timeline, spot: Spot, job: RunningJob, now_s: float) -> Timeline:
@@ -89,12 +93,14 @@ def least_victims(
         is_enough = trial.is_enough()
     if not is_enough:
         return None
-    for job in reversed(ended.copy()):
+    spared: set[JobId] = set()
+    for job in reversed(ended):
         trial.spare(job)
         if trial.is_enough():
-            ended.remove(job)
+            spared.add(job.job_id)
         else:
             trial.end(job)
+    ended = [job for job in ended if job.job_id not in spared]
     placed = trial.placed()
     is_kept = placed is not None and len(ended) <= MOST_VICTIMS and len(placed) <= MOST_PLACES
     return (tuple(ended), placed) if placed is not None and is_kept else None

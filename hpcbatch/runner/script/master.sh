@@ -61,7 +61,7 @@ start_script() {
   write_report "the pod was killed before its runner could report" reason Signalled started "$started"
   # setsid --wait alone distinguishes an exit code above 128 from a signal; elsewhere the shell's own message does.
   launcher='setsid --fork --wait'
-  if ! $launcher true 2>/dev/null; then
+  if [ "$HPCBATCH_HAS_SETSID" != wait ] && ! $launcher true 2>/dev/null; then
     launcher=setsid
     $launcher true 2>/dev/null || launcher=
   fi

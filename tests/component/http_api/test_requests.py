@@ -163,6 +163,37 @@ def test_a_busy_server_is_asked_again(server: Server) -> None:
     assert server.api().create(NODES, {}) == {"n": 1}
 
 
+def test_a_server_that_stays_busy_is_said_to_be(server: Server) -> None:
+    for _ in range(4):
+        server.answers.put(says(status(429, "TooManyRequests", "too many requests"), 429, Retry_After="0"))
+    with pytest.raises(errors.BusyError, match=r"^the API server takes no more requests now, try again: too many req"):
+        server.api().create(NODES, {})
+    assert len(server.seen) == 3
+
+
+def test_a_busy_server_that_names_no_time_gets_some(server: Server) -> None:
+    server.answers.put(says(b"slow down", 429))
+    server.answers.put(says({"n": 1}))
+    began = time.monotonic()
+    assert server.api().create(NODES, {}) == {"n": 1}
+    assert time.monotonic() - began >= 0.5
+
+
+def test_nobody_waits_long_for_a_busy_server(server: Server) -> None:
+    server.answers.put(says(status(429, "TooManyRequests"), 429, Retry_After="3600"))
+    began = time.monotonic()
+    with pytest.raises(errors.BusyError):
+        server.api().get(NODES, "n")
+    assert time.monotonic() - began < 5
+
+
+def test_what_a_server_may_have_done_is_not_requested_again(server: Server) -> None:
+    server.answers.put(says(b"starting", 503, Retry_After="1"))
+    with pytest.raises(errors.BusyError, match=r"try again: the server answered 503: starting$"):
+        server.api().create(NODES, {})
+    assert len(server.seen) == 1
+
+
 def test_a_server_that_does_not_answer_is_unreachable(server: Server) -> None:
     release = threading.Event()
     server.answers.put(lambda handler: (waited(release), drops(handler))[1])

@@ -81,6 +81,13 @@ def test_what_is_no_extremum(field: object, sign: int) -> None:
     assert diagnostics.extrema(field, 2.1, sign=sign) == []  # type: ignore[arg-type]
 
 
+def test_of_a_large_field_the_very_point_is_found() -> None:
+    rows, columns = np.mgrid[0:700, 0:900].astype(float)
+    field = 1000 + 20 * np.exp(-((rows - 321) ** 2 + (columns - 654) ** 2) / 8000)
+    assert diagnostics.extrema(field, 2, sign=1) == [(321, 654)]
+    assert diagnostics.extrema(-field, 2, sign=-1) == [(321, 654)]
+
+
 def test_of_two_peaks_in_one_closed_line_the_higher_counts() -> None:
     first, second = (np.exp(-((ROWS - 20) ** 2 + (COLUMNS - column) ** 2) / 18) for column in (20, 30))
     field = 1000 + 10 * first + 9.5 * second

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import re
+import weakref
 from collections.abc import Mapping
 from datetime import timedelta
 from html.parser import HTMLParser
@@ -24,7 +26,7 @@ from hpcbatch.maps.main import run  # noqa: E402
 from hpcbatch.maps.names import NAMES, PAGE  # noqa: E402
 from hpcbatch.maps.options import OPTIONS  # noqa: E402
 from hpcbatch.maps.products import PRODUCTS  # noqa: E402
-from hpcbatch.maps.wrfout import read  # noqa: E402
+from hpcbatch.maps.wrfout import Frame, load, read  # noqa: E402
 from tests.unit.maps.synthetic import PROJECTIONS, START, write  # noqa: E402
 
 
@@ -35,6 +37,10 @@ def drawn(folder: Path, *files: Path, **given: Any) -> tuple[list[str], list[str
     nothing: Mapping[str, Any] = {option.variable: None for option in OPTIONS}
     run({**nothing, "files": files, "output": folder / "maps", **given}, written.append, said.append)
     return [Path(path).name for path in written], said
+
+
+def ranges_of(frame: Frame) -> dict[str, draw.Range]:
+    return {name: draw.range_of(values) for name, values in frame.fields.items()}
 
 
 class Links(HTMLParser):
@@ -63,7 +69,7 @@ def read_page(path: Path) -> Links:
 
 def test_every_product_has_a_name_and_fields_of_a_frame(tmp_path: Path) -> None:
     assert tuple(product.name for product in PRODUCTS) == NAMES
-    (frame,) = read(write(tmp_path / "wrfout_d01"))
+    (frame,) = map(load, read(write(tmp_path / "wrfout_d01")))
     for product in PRODUCTS:
         for name in product.fields:
             assert name in {*frame.fields, "rain1h"}
@@ -84,20 +90,23 @@ def forecast(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]
 
 def test_maps_of_all_times_and_domains(forecast: tuple[Path, list[str]]) -> None:
     folder, written = forecast
-    assert written == [
-        "slp_d01_2024-01-15_000000.png",
-        "slp_d01_2024-01-15_010000.png",
-        "slp_d01.gif",
-        "rain1h_d01_2024-01-15_010000.png",
-        "slp_d02_2024-01-15_000000.png",
-        "meteogram_Bern_d01.png",
-        "section_Uri-b-_46_8_d01_2024-01-15_000000.png",
-        "section_Uri-b-_46_8_d01_2024-01-15_010000.png",
-        "section_Uri-b-_46_8_d01.gif",
-        PAGE,
-    ]
+    assert sorted(written) == sorted(
+        [
+            "slp_d01_2024-01-15_000000.png",
+            "slp_d01_2024-01-15_010000.png",
+            "slp_d01.gif",
+            "rain1h_d01_2024-01-15_010000.png",
+            "slp_d02_2024-01-15_000000.png",
+            "meteogram_Bern_d01.png",
+            "section_Uri-b-_46_8_d01_2024-01-15_000000.png",
+            "section_Uri-b-_46_8_d01_2024-01-15_010000.png",
+            "section_Uri-b-_46_8_d01.gif",
+            PAGE,
+        ]
+    )
+    assert written[-1] == PAGE
     assert sorted(path.name for path in folder.iterdir()) == sorted(written)
-    with Image.open(folder / "slp_d01.gif") as film, Image.open(folder / written[0]) as still:
+    with Image.open(folder / "slp_d01.gif") as film, Image.open(folder / "slp_d01_2024-01-15_000000.png") as still:
         assert film.n_frames == 2  # type: ignore[attr-defined]
         assert film.size == still.size
 
@@ -138,9 +147,9 @@ def test_what_is_left_out_is_left_out(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", PROJECTIONS)
 def test_the_map_fills_its_picture(tmp_path: Path, name: str) -> None:
     """No band is empty: above, below or beside."""
-    (frame,) = read(write(tmp_path / "wrfout_d01", PROJECTIONS[name]))
+    (frame,) = map(load, read(write(tmp_path / "wrfout_d01", PROJECTIONS[name])))
     product = next(each for each in PRODUCTS if each.name == "850hPa")
-    figure = draw.draw(frame, draw.series(product, [frame], None))
+    figure = draw.draw(frame, draw.series(product, [ranges_of(frame)], None))
     axes = figure.axes[0]
     axes.apply_aspect()
     box = axes.get_position()
@@ -150,9 +159,9 @@ def test_the_map_fills_its_picture(tmp_path: Path, name: str) -> None:
 
 
 def test_barbs_and_letters_are_inside(tmp_path: Path) -> None:
-    (frame,) = read(write(tmp_path / "wrfout_d01"))
+    (frame,) = map(load, read(write(tmp_path / "wrfout_d01")))
     product = next(each for each in PRODUCTS if each.name == "slp")
-    figure = draw.draw(frame, draw.series(product, [frame], None))
+    figure = draw.draw(frame, draw.series(product, [ranges_of(frame)], None))
     axes = figure.axes[0]
     (barbs,) = [each for each in axes.collections if type(each).__name__ == "Barbs"]
     x, y = np.asarray(barbs.get_offsets()).T
@@ -196,3 +205,21 @@ def test_two_forecasts_are_not_mixed(tmp_path: Path) -> None:
     files = [write(tmp_path / f"a{day}", start=START + timedelta(days=day)) for day in (0, 1)]
     with pytest.raises(MapsError, match="several forecasts, which start at 2024-01-15_00:00, 2024-01-16_00:00"):
         drawn(tmp_path, *files)
+
+
+def test_a_forecast_takes_no_more_memory_than_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fields are loaded twice, and those of one time at once."""
+    alive: list[weakref.ref[Any]] = []
+    most = []
+
+    def counted(frame: Frame) -> Frame:
+        gc.collect()
+        most.append(sum(ref() is not None for ref in alive))
+        found = load(frame)
+        alive.append(weakref.ref(found.fields["slp"]))
+        return found
+
+    monkeypatch.setattr("hpcbatch.maps.forecast.load", counted)
+    drawn(tmp_path, write(tmp_path / "wrfout_d01", hours=(0, 1, 2)), only="rain1h", no_gif=True, no_page=True)
+    assert len(most) == 6
+    assert max(most) <= 1

@@ -10,9 +10,10 @@ import pytest
 np = pytest.importorskip("numpy", reason="numpy is not installed (pip install 'hpcbatch[wrf]')")
 pytest.importorskip("netCDF4", reason="netCDF4 is not installed (pip install 'hpcbatch[wrf]')")
 
-from hpcbatch.maps.meteogram import course  # noqa: E402
+from hpcbatch.maps.errors import MapsError  # noqa: E402
+from hpcbatch.maps.meteogram import course, values_at  # noqa: E402
 from hpcbatch.maps.section import cut  # noqa: E402
-from hpcbatch.maps.wrfout import Frame, read  # noqa: E402
+from hpcbatch.maps.wrfout import load, read  # noqa: E402
 from tests.unit.maps import synthetic  # noqa: E402
 from tests.unit.maps.synthetic import PROJECTIONS, height_m, sea_level_hpa, write  # noqa: E402
 
@@ -22,7 +23,7 @@ ROWS, COLUMNS = np.mgrid[0 : synthetic.ROWS, 0 : synthetic.COLUMNS].astype(float
 @pytest.mark.parametrize("name", PROJECTIONS)
 @pytest.mark.parametrize("form", ["NETCDF3_64BIT_OFFSET", "NETCDF4"])
 def test_fields_of_a_known_atmosphere(tmp_path: Path, name: str, form: str) -> None:
-    (frame,) = read(write(tmp_path / "wrfout_d01", PROJECTIONS[name], form=form))
+    (frame,) = map(load, read(write(tmp_path / "wrfout_d01", PROJECTIONS[name], form=form)))
     pressure = sea_level_hpa(ROWS, COLUMNS)
     assert abs(frame.fields["slp"] - pressure).max() < 0.3
     for level in (850, 500):
@@ -37,7 +38,7 @@ def test_fields_of_a_known_atmosphere(tmp_path: Path, name: str, form: str) -> N
 
 
 def test_below_the_ground_there_is_nothing(tmp_path: Path) -> None:
-    (frame,) = read(write(tmp_path / "wrfout_d01"))
+    (frame,) = map(load, read(write(tmp_path / "wrfout_d01")))
     ground = frame.fields["terrain"] > height_m(850, sea_level_hpa(ROWS, COLUMNS)) + 1
     assert 0 < ground.sum() < 20
     for name in ("z850", "t850", "u850", "v850", "rh850"):
@@ -54,27 +55,27 @@ def test_rain_is_of_all_clouds_and_buckets(tmp_path: Path) -> None:
         for name, count in (("I_RAINNC", 2), ("I_RAINC", 1)):
             file.createVariable(name, "i4", ("Time", "south_north", "west_east"))[1] = count
         file.createVariable("RAINSH", "f4", ("Time", "south_north", "west_east"))[1] = 0.5
-    frame = read(path)[1]
+    frame = load(read(path)[1])
     assert frame.fields["rain"] == pytest.approx(rain["RAINC"] + rain["RAINNC"] + 300.5, abs=1e-3)
 
 
 @pytest.mark.parametrize("name", ["RAINC", "RAINNC"])
 def test_files_without_rain(tmp_path: Path, name: str) -> None:
-    (frame,) = read(write(tmp_path / "wrfout_d01", without=(name,)))
+    (frame,) = map(load, read(write(tmp_path / "wrfout_d01", without=(name,))))
     assert "rain" not in frame.fields
     assert frame.absent == {"rain": name, "rain1h": name}
 
 
 def test_a_place_over_time(tmp_path: Path) -> None:
-    frames = read(write(tmp_path / "wrfout_d01", hours=(0, 1, 3)))
-    found = course(frames, 12.5, 30.25)
+    frames = list(map(load, read(write(tmp_path / "wrfout_d01", hours=(0, 1, 3)))))
+    found = course(frames, [values_at(frame, 12.5, 30.25) for frame in frames])
     assert list(found.hours) == [0, 1, 3]
     assert found.pressure_hpa == pytest.approx([float(sea_level_hpa(np.array(12.5), np.array(30.25)))] * 3, abs=0.3)
     at = (np.array(12.5), np.array(30.25))
     rain = [sum(synthetic.rain_mm(*at, hour).values()) for hour in (0, 1, 3)]
     assert found.rain_mm == pytest.approx(rain, abs=0.05)
     speed = np.hypot(found.east_ms, found.north_ms)
-    frame: Frame = frames[0]
+    frame = frames[0]
     assert speed[0] == pytest.approx(np.hypot(frame.fields["u10"], frame.fields["v10"])[12:14, 30:32].mean(), rel=0.1)
 
 
@@ -84,7 +85,7 @@ def test_a_place_over_time(tmp_path: Path) -> None:
     ids=["along-a-row", "along-a-column", "slanting"],
 )
 def test_a_section(tmp_path: Path, last: tuple[float, float], along: float, across: float | None) -> None:
-    (frame,) = read(write(tmp_path / "wrfout_d01"))
+    (frame,) = map(load, read(write(tmp_path / "wrfout_d01")))
     found = cut(frame, (5, 10), last)
     assert found.distance_km[-1] == pytest.approx(12 * np.hypot(last[0] - 5, last[1] - 10))
     assert (found.lat[0], found.lon[0]) == pytest.approx((frame.grid.lat[5, 10], frame.grid.lon[5, 10]), abs=1e-4)
@@ -102,5 +103,30 @@ def test_a_section(tmp_path: Path, last: tuple[float, float], along: float, acro
 
 def test_a_standin_is_called_one(tmp_path: Path) -> None:
     given: dict[str, Any] = {"COMMENT": "made by a stand-in for WRF"}
-    (frame,) = read(write(tmp_path / "wrfout_d01", **given))
+    (frame,) = map(load, read(write(tmp_path / "wrfout_d01", **given)))
     assert frame.note == "STAND-IN for WRF, no forecast"
+
+
+def test_a_part_of_a_domain_is_refused(tmp_path: Path) -> None:
+    given: dict[str, Any] = {"WEST-EAST_GRID_DIMENSION": np.int32(90)}
+    with pytest.raises(MapsError, match=r"wrfout_d01: 48 of 89 columns: a part of a domain \(io_form 102\)"):
+        read(write(tmp_path / "wrfout_d01", **given))
+
+
+def test_attributes_of_any_form(tmp_path: Path) -> None:
+    given: dict[str, Any] = {"WEST-EAST_GRID_DIMENSION": np.int32(49), "A": np.arange(3.0), "B": "text"}
+    (frame,) = read(write(tmp_path / "wrfout_d01", **given))
+    assert frame.grid.project is not None
+    assert frame.fields == {}
+
+
+def test_a_nest_that_moves_has_a_grid_for_each_time(tmp_path: Path) -> None:
+    import netCDF4
+
+    path = write(tmp_path / "wrfout_d02", hours=(0, 1, 2), domain=2)
+    with netCDF4.Dataset(path, "a") as file:
+        for name, aside in (("XLAT", (1, 0)), ("XLONG", (1, 0))):
+            file[name][2] = np.roll(file[name][0], aside, axis=(0, 1))
+    first, second, third = read(path)
+    assert first.grid is second.grid
+    assert third.grid is not first.grid

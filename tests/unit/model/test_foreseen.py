@@ -16,6 +16,7 @@ from hpcbatch.model.foreseen import Foreseen
         Foreseen(7, "q", 4),
         Foreseen(7, "q", 4, datetime(2026, 11, 25, 12, tzinfo=UTC), ("n1", "n2")),
         Foreseen(7, "q", 4, never_fits=True),
+        Foreseen(7, "q", 4, datetime(2026, 11, 25, 12, tzinfo=UTC), ("n1",), preempts=(5, 6)),
     ],
 )
 def test_it_is_read_as_written(found: Foreseen) -> None:

@@ -72,6 +72,28 @@ def test_behind_a_proxy(url: str, prefix: str, is_secure: bool) -> None:
         door.enter(door.way_in.partition("token=")[2])
 
 
+@pytest.mark.parametrize(
+    ("origin", "host", "is_ours"),
+    [
+        ("https://portal.example.org:8443", "portal.example.org", True),  # proxies may take the port away
+        ("HTTPS://portal.example.org:8443", "portal.example.org:8443", True),
+        ("https://portal.example.org", "portal.example.org", False),
+        ("http://portal.example.org:8443", "portal.example.org:8443", False),
+        ("https://evil.example", "evil.example", False),
+        ("null", "portal.example.org", False),
+    ],
+)
+def test_forms_behind_a_proxy(origin: str, host: str, is_ours: bool) -> None:
+    door = Door(public_url="https://portal.example.org:8443/queue/", user="anna")
+    cookie = door.new_cookie()
+    headers = {"Origin": origin, "Host": host}
+    if is_ours:
+        door.check_form(cookie, door.form_token(cookie), headers)
+        return
+    with pytest.raises(RefusedRequestError):
+        door.check_form(cookie, door.form_token(cookie), headers)
+
+
 @pytest.mark.parametrize("url", ["portal", "ftp://portal/", "https:///queue/", "https://portal/?a=b", "//portal/"])
 def test_what_is_no_address(url: str) -> None:
     with pytest.raises(HpcBatchError, match="is no address of a page"):

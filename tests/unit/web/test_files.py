@@ -14,9 +14,11 @@ from hpcbatch.model.spec import JobSpec, Output
 from hpcbatch.web import files
 from hpcbatch.web.files import (
     NoFileError,
+    Picture,
     Stream,
     as_shown,
     forecast_pages,
+    last_of_series,
     pictures,
     read_picture,
     streams,
@@ -109,6 +111,20 @@ def test_pictures(tmp_path: Path) -> None:
     for name in ("maps/forecast.html", "other-forecast.html", "index.html"):
         (tmp_path / name).write_text("<h1>Forecast</h1>")
     assert [one.path for one in forecast_pages([tmp_path], 150)] == [tmp_path / "maps/forecast.html"]
+
+
+def test_the_last_map_of_each_kind_comes_first() -> None:
+    names = [
+        "maps/rain_d01_2024-01-15_000000",
+        "maps/rain_d01_2024-01-15_030000",
+        "maps/rain_d02_2024-01-15_000000",
+        "maps/meteogram",
+        "old/rain_d01_2024-01-15_000000",
+    ]
+    drawn = [Picture(name, Path(f"{name}.png"), 0.0) for name in names]
+    last, others = last_of_series(drawn)
+    assert [one.key for one in last] == [names[3], names[1], names[2], names[4]]
+    assert [one.key for one in others] == [names[0]]
 
 
 def test_only_pictures_are_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
