@@ -57,16 +57,14 @@ def web(
         raise click.UsageError("--proxy-user needs --socket")
     options = Options(port=port, opens_browser=browser, socket_path=socket_path, public_url=public_url or "")
     user = session.user if proxy_user is None else proxy_user
-    raise SystemExit(
-        serve(
-            options,
-            commands_of(session),
-            user=user,
-            server=session.server,
-            namespace=session.namespace,
-            zone=session.zone,
-            environ=session.environ,
-        )
+    serve(
+        options,
+        commands_of(session),
+        user=user,
+        server=session.server,
+        namespace=session.namespace,
+        zone=session.zone,
+        environ=session.environ,
     )
 
 

@@ -78,7 +78,10 @@ class Facts:
 
     def failed(self, error: HpcBatchError) -> Exception:
         """The error to show. A login that has run out may have been renewed by the next request."""
-        found = self.commands.explained(error)
+        try:
+            found = self.commands.explained(error)
+        except HpcBatchError:  # the kubeconfig has gone, too
+            found = error
         if isinstance(error, UnauthorizedError):
             self._api = None
         return found

@@ -115,10 +115,9 @@ class Server:
 
     async def run(self, listening: socket.socket) -> None:
         """Until SIGINT, SIGTERM or SIGHUP."""
-        logging.getLogger("aiohttp").addHandler(
-            logging.NullHandler()
-        )  # requests are nobody's to read, links least of all
-        logging.getLogger("aiohttp").propagate = False
+        log = logging.getLogger("aiohttp")
+        log.addHandler(logging.NullHandler())  # requests are nobody's to read, links least of all
+        log.propagate = False
         runner = web.AppRunner(self.application(), access_log=None, shutdown_timeout=1.0)
         await runner.setup()
         await web.SockSite(runner, listening).start()

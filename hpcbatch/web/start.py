@@ -15,7 +15,7 @@ from datetime import tzinfo
 from html import escape
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 from hpcbatch import __version__
 from hpcbatch.client.usage import running_ones
@@ -45,8 +45,8 @@ def serve(
     namespace: str,
     zone: tzinfo,
     environ: Mapping[str, str],
-) -> int:
-    """Until it is stopped. Raises HpcBatchError if nothing can be listened to."""
+) -> NoReturn:
+    """Until it is stopped; then the process ends. Raises HpcBatchError if nothing can be listened to."""
     gc.enable()  # commands live shortly, and go without; this one does not
     door = Door(public_url=options.public_url, user=user)
     facts = Facts(commands, user=user, server=server, namespace=namespace, zone=zone)
@@ -81,7 +81,7 @@ def serve(
             if path is not None:
                 with suppress(OSError):
                     path.unlink()
-    return 0
+    os._exit(0)  # threads that wait for an API which does not answer are not waited for
 
 
 def _say(text: str) -> None:

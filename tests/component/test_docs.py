@@ -176,6 +176,16 @@ def test_variables() -> None:
     assert sorted(told - names - {"PBS_O_QUEUE", "PBS_O_HOST"}) == []
 
 
+@pytest.mark.parametrize("page", ["from-pbs.md", "from-slurm.md"])
+def test_variables_of_newcomers(page: str) -> None:
+    """A choice of those in directives.md, and of those that tasks have."""
+    table = section((CHECKOUT / "docs" / page).read_text(), "Variables").partition("| For `")[0]
+    told = {word for word in words(table) if re.fullmatch(r"(PBS|SLURM)_[A-Z_]+", word)}
+    assert told
+    known = words(section(DIRECTIVES, "In the job")) | words((CHECKOUT / "docs/steps.md").read_text())
+    assert sorted(told - known - {"PBS_JOBCOOKIE"}) == []  # of which the page says that there is none
+
+
 def test_states() -> None:
     rows = {
         cells[0].strip("` "): [cell.strip() for cell in cells]

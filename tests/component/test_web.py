@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+import select
+import socket
 import subprocess
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
+from http.client import HTTPException
 from pathlib import Path
 
 import pytest
@@ -458,3 +462,24 @@ def test_how_far_a_forecast_is(cluster: Cluster, page: WebPage) -> None:
     assert "wrf.exe, at 2024-01-15 05:00:00" in words
     assert "Simulated 50 % 50 %" in words
     assert "Simulated" not in page.get("jobs/8").words
+
+
+def test_it_ends_well_while_the_api_says_nothing(cluster: Cluster) -> None:
+    """A thread waits for an API that takes connections and says nothing."""
+    kubeconfig = cluster.directory / "kubeconfig"
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        text = kubeconfig.read_text()
+        try:
+            address = f"https://127.0.0.1:{silent.getsockname()[1]}"
+            kubeconfig.write_text(re.sub(r"https://127\.0\.0\.1:\d+", address, text))
+            with opened(cluster) as page:
+                threading.Thread(target=swallowed, args=(page,), daemon=True).start()
+                wait_for("a request to the API", lambda: select.select([silent], [], [], 0)[0])
+                assert page.stop() == 0
+        finally:
+            kubeconfig.write_text(text)
+
+
+def swallowed(page: WebPage) -> None:
+    with suppress(OSError, HTTPException):
+        page.get("jobs")

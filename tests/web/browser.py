@@ -8,6 +8,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -28,6 +29,7 @@ _ARGUMENTS = (
     "--disable-component-update",
     "--disable-sync",
     "--hide-scrollbars",
+    "--disable-dev-shm-usage",  # containers have little of it
 )
 
 
@@ -59,7 +61,12 @@ class Browser:
         if not scripts:
             options["prefs"] = {"profile.managed_default_content_settings.javascript": 2}
         wanted = {"browserName": "chrome", "goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"}}
-        made = self._send("POST", "/session", {"capabilities": {"alwaysMatch": wanted}})
+        self._session = "/session"
+        try:
+            made = self._send("POST", "/session", {"capabilities": {"alwaysMatch": wanted}})
+        except BaseException:
+            self.close()
+            raise
         self._session = f"/session/{made['sessionId']}"
 
     def _send(self, method: str, path: str, body: Any = None) -> Any:
@@ -118,10 +125,19 @@ class Browser:
         return self.call("POST", "goog/cdp/execute", {"cmd": command, "params": parameters})
 
     def close(self) -> None:
-        with suppress(AssertionError, OSError):
+        with suppress(AssertionError, OSError, http.client.HTTPException):
             self.call("DELETE", "")
         self._connection.close()
+        _end(self._profile)
         shutil.rmtree(self._profile, ignore_errors=True)
+
+
+def _end(profile: str) -> None:
+    """A browser that has not closed when it was asked to, or that began after all, outlives its chromedriver."""
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if f"--user-data-dir={profile}".encode() in (folder / "cmdline").read_bytes():
+                os.kill(int(folder.name), signal.SIGKILL)
 
 
 @contextmanager
