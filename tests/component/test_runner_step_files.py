@@ -140,3 +140,21 @@ def test_several_programs(pod: RunnerPod) -> None:
     (pod.root / "programs").write_text("# comment\n0 echo 'first  task' %t\n1-2 echo other %t %o $HOME\n* echo rest\n")
     lines, _ = output(pod, "srun -n4 -l --multi-prog programs")
     assert sorted(lines) == ["0: first  task 0", "1: other 1 0 $HOME", "2: other 2 1 $HOME", "3: rest"]
+
+
+def test_prolog_and_epilog(pod: RunnerPod) -> None:
+    """Of srun: where it runs, with the step's command line."""
+    tell = "printf '#!/bin/sh\\necho %s $SLURM_SCRIPT_CONTEXT $SLURM_STEP_ID \"$@\"\\n'"
+    lines, err = output(
+        pod,
+        f"{tell} before >before; {tell} after >after; printf '#!/bin/sh\\nexit 3\\n' >bad; chmod +x before after bad\n"
+        "srun -n2 --mpi=none --prolog=./before --epilog=./after echo x; srun -n1 --prolog=none echo y\n"
+        "srun -n1 --prolog=./nowhere --epilog=./bad --mpi=none echo z; echo $?\n"
+        "srun -n1 --prolog=./bad echo never; echo $?",
+    )
+    assert lines == ["before prolog_srun 0 echo x", "x", "x", "after epilog_srun 0 echo x", "y", "z", "0", "1"]
+    assert err.splitlines() == [
+        "srun: Access denied for ./nowhere: No such file or directory",
+        "srun: error: srun epilog failed status=3",
+        "srun: error: srun prolog failed rc = 3. Aborting step.",
+    ]

@@ -188,14 +188,14 @@ TOLD_NOWHERE = {
     "disable-status",
     "quit-on-interrupt",
     "open-mode",
+    "prolog",
+    "epilog",
 }
 REFUSED_OR_LAST = {
     "bcast",
     "container",
-    "epilog",
     "help",
     "no-allocate",
-    "prolog",
     "pty",
     "task-epilog",
     "task-prolog",
@@ -438,4 +438,5 @@ def test_scontrol_show_hostnames(pod: RunnerPod) -> None:
     pod.environment["PATH"] = without_scontrol(pod.root / "plain")
     lines, err = output(pod, "scontrol show hostnames 'a,b[08-10,3]-x,c[1-2]'; scontrol show job 12; echo $?")
     assert lines == ["a", "b08-x", "b09-x", "b10-x", "b3-x", "c1", "c2", "1"]
-    assert err.startswith("scontrol: error: in a job only `scontrol show hostnames' and `listpids' are there")
+    said = "scontrol: error: in a job only `scontrol show hostnames', `listpids' and `requeue' are there"
+    assert err.startswith(said)

@@ -217,7 +217,7 @@ launch_world() {
   start_with_mpi block $total "$@"
 }
 
-# expand LIST: host names, one a line, of `a,b[1-3,07],c`
+# expand LIST: host names, one a line, of `a,b[1-3,07],c`; of several brackets the last runs fastest, of those before it the first
 expand() {
   printf '%s\n' "$1" | awk '{
     n = length($0); depth = 0; word = ""
@@ -228,15 +228,30 @@ expand() {
       if (c == "," && depth == 0) { spread(word); word = "" } else word = word c
     }
   }
-  function spread(word,   a, b, head, tail, parts, k, ends, from, to, m) {
-    a = index(word, "["); b = index(word, "]")
+  function spread(word,   a, b, total, tail, is_last, count, m, k, made, fresh) {
+    a = index(word, "[")
     if (a == 0) { if (word != "") print word; return }
-    head = substr(word, 1, a - 1); tail = substr(word, b + 1)
-    k = split(substr(word, a + 1, b - a - 1), parts, ",")
+    made[1] = substr(word, 1, a - 1); count = 1
+    while (!is_last && (b = index(word, "]")) > a) {
+      total = numbers(substr(word, a + 1, b - a - 1))
+      word = substr(word, b + 1)
+      a = index(word, "["); is_last = a == 0
+      tail = is_last ? word : substr(word, 1, a - 1)
+      if (is_last)
+        for (m = 1; m <= count; m++) for (k = 1; k <= total; k++) print made[m] number[k] tail
+      else
+        for (k = 1; k <= total; k++) for (m = 1; m <= count; m++) fresh[(k - 1) * count + m] = made[m] number[k] tail
+      count *= total
+      for (m = 1; m <= count && !is_last; m++) made[m] = fresh[m]
+    }
+  }
+  function numbers(text,   parts, k, m, ends, from, to, at, found) {
+    k = split(text, parts, ",")
     for (m = 1; m <= k; m++) {
       split(parts[m], ends, "-")
       from = ends[1]; to = ends[2] == "" ? ends[1] : ends[2]
-      for (a = from + 0; a <= to + 0; a++) spread(head sprintf("%0" length(from) "d", a) tail)
+      for (at = from + 0; at <= to + 0; at++) number[++found] = sprintf("%0" length(from) "d", at)
     }
+    return found + 0
   }'
 }

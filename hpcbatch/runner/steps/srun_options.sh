@@ -19,7 +19,7 @@ ntasks='' nodes='' max_nodes='' cpus_per_task=${SRUN_CPUS_PER_TASK:-} per_node='
 label=${SLURM_LABELIO:+yes} out=${SLURM_STDOUTMODE:-} err=${SLURM_STDERRMODE:-} input=${SLURM_STDINMODE:-}
 kill_on_bad_exit=${SLURM_KILL_BAD_EXIT:-0} chdir=${SLURM_WORKING_DIR:-} distribution='' packs='' mpi=${SLURM_MPI_TYPE:-} multi_prog=''
 overlap=${SLURM_OVERLAP:+yes} overcommit=${SLURM_OVERCOMMIT:+yes} quiet='' export=${SLURM_EXPORT_ENV:-ALL} step_name='' export_given=''
-preserve_env='' test_only='' groups=${default_group:-0} wait_s=${SLURM_WAIT:-0} open_mode=${SLURM_OPEN_MODE:-} step_limit=''
+prolog=${SLURM_PROLOG:-} epilog=${SLURM_EPILOG:-} preserve_env='' test_only='' groups=${default_group:-0} wait_s=${SLURM_WAIT:-0} open_mode=${SLURM_OPEN_MODE:-} step_limit=''
 
 notes=
 # note TEXT: once
@@ -218,7 +218,9 @@ apply() {
     jobid) [ "$2" = "$job_id" ] || step_of_other "$2" ;;
     pty | x11) die "--$1 is not supported: a job's pods have no terminal" ;;
     no-allocate) die "--no-allocate is not supported: a step is always its job's" ;;
-    prolog | epilog | task-prolog | task-epilog | bcast | container) die "--$1 is not supported" ;;
+    prolog) prolog=$2 && [ "$2" != none ] || prolog= ;;
+    epilog) epilog=$2 && [ "$2" != none ] || epilog= ;;
+    task-prolog | task-epilog | bcast | container) die "--$1 is not supported" ;;
     bcast-exclude | send-libs) unapplied "--$1" "nothing is broadcast" ;;
     time) read_step_limit "$2" ;;
     time-min | signal) unapplied "--$1" "the step ends with the job" ;;

@@ -26,6 +26,28 @@ fi
 . "$root/runner/srun_record.sh"
 step_begins "$@"
 
+# around CONTEXT PROGRAM WORD...: --prolog and --epilog, here, with the step's command line
+around() {
+  [ -n "$2" ] || return 0
+  if [ ! -x "$2" ] || [ ! -r "$2" ]; then
+    why='Permission denied'
+    [ -e "$2" ] || why='No such file or directory'
+    echo "srun: Access denied for $2: $why" >&2
+    return 0
+  fi
+  (
+    export SLURM_SCRIPT_CONTEXT="$1"
+    shift
+    exec "$@"
+  ) </dev/null
+}
+around prolog_srun "$prolog" "$@" || {
+  echo "srun: error: srun prolog failed rc = $?. Aborting step." >&2
+  rm -rf "$state" "$steps/$step_id.step" "$steps/$step_id.limit"
+  step_ends 1
+  exit 1
+}
+
 # $numbers: `host:task` words
 numbers=
 case $distribution in
@@ -262,6 +284,7 @@ done
 for process in $feeder $feeders; do
   kill "$process" 2>/dev/null
 done
+around epilog_srun "$epilog" "$@" || echo "srun: error: srun epilog failed status=$?" >&2
 rm -rf "$state" "$steps/$step_id.step" "$steps/$step_id.cancelled" "$steps/$step_id.limit"
 step_ends "$highest"
 exit "$highest"

@@ -34,6 +34,8 @@ COMPRESSED = [
 EXPANDED = [
     ("n[1-3,7],m01", "n1 n2 n3 n7 m01"),
     ("a[1-2][3-4]", "a13 a14 a23 a24"),
+    ("a[1-2]b[3-4]c[5-6]", "a1b3c5 a1b3c6 a2b3c5 a2b3c6 a1b4c5 a1b4c6 a2b4c5 a2b4c6"),
+    ("a[1-2]b[3,5]c[1]d[7-8]", "a1b3c1d7 a1b3c1d8 a2b3c1d7 a2b3c1d8 a1b5c1d7 a1b5c1d8 a2b5c1d7 a2b5c1d8"),
     ("a[01-3]", "a01 a02 a03"),
     ("a,,b", "a b"),
     ("a[1-2],", "a1 a2"),
