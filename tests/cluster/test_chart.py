@@ -58,11 +58,11 @@ def test_it_makes_what_kubectl_makes(helm: Admin, options: tuple[str, ...], fold
 
 
 def test_values_of_the_controllers(helm: Admin) -> None:
-    pairs = "replicas=3,image.repository=r.site/h,image.tag=9,nodeSelector.kind=service,imagePullSecrets[0].name=key"
+    pairs = "replicas=3,image.repository=r.site/h,image.tag=v9,nodeSelector.kind=service,imagePullSecrets[0].name=key"
     made = named(render(helm, "--set", pairs))["Deployment", "hpcbatch-system", "hpcbatch-controller"]["spec"]
     pod = made["template"]["spec"]
     assert made["replicas"] == 3
-    assert pod["containers"][0]["image"] == "r.site/h:9"
+    assert pod["containers"][0]["image"] == "r.site/h:v9"
     assert (pod["nodeSelector"], pod["imagePullSecrets"]) == ({"kind": "service"}, [{"name": "key"}])
 
 
