@@ -239,6 +239,7 @@ def test_requests_for_members(cluster: Cluster) -> None:
     with controlled(cluster.registry):
         name = put(cluster, "1-20")
         wait_for("eight to run", lambda: len(running()) == 8)
+        wait_for("records of those that are held", lambda: len(states()) >= 12)  # without one they stay pending
         first, *_ = began = sorted(running())
         held = {index for index in range(1, 13) if index not in began}  # those that run are not
         cluster.registry.patch(BATCHJOBS, name, {"spec": {"arrayRequest": {"held": "1-12"}}}, NS)

@@ -64,7 +64,8 @@ def listed(rows: Sequence[JobRow], *, unfold: bool = False) -> list[JobRow]:
     found: list[JobRow] = []
     for row in rows:
         if row.array_indices:
-            found += _lines(row, parts(row, members.get(row.job_id, {}).values()), unfold=unfold)
+            own = members.get(row.job_id, {})
+            found += _lines(row, parts(row, own.values()), Indices.of(own) if unfold else None)
         elif row.array_id is None or row.array_id not in arrays:
             found.append(row)
         elif unfold or not _joins(row, arrays[row.array_id]):
@@ -95,13 +96,14 @@ def named(rows: Iterable[JobRow], ids: Sequence[NamedJob]) -> list[JobRow]:
     return found
 
 
-def _lines(array: JobRow, taken: Parts, *, unfold: bool) -> list[JobRow]:
+def _lines(array: JobRow, taken: Parts, own: Indices | None) -> list[JobRow]:
+    """With `own`, the members that have a record, a row for each that has none."""
     waiting = waiting_row(array, taken.waiting, waiting_state(array))
     held = waiting_row(array, taken.held, JobState.HELD)._replace(reason=Reason.HELD_BY_USER)
     cancelled = waiting_row(array, taken.cancelled, JobState.DELETED)._replace(end_time=array.end_time)
     lines = [row for row in (waiting, held, cancelled) if row.array_indices]
-    if unfold:
-        recorded = Indices.parse(array.array_active)
+    if own is not None:
+        recorded = Indices.parse(array.array_active) | own  # the array has not counted one that was just queued again
         sets = [(row, Indices.parse(row.array_indices) - recorded) for row in lines]
         return [made_up(row, index, row.state) for row, members in sets for index in members]
     if len(taken.held) == 1:  # in Slurm it is a job of its own
