@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -29,6 +30,11 @@ class SeenPods:
     """Sizes of their nodes, by name."""
     are_complete: bool
     """All pods of the job exist."""
+
+
+_LAG_S = 2.0
+"""The most that is waited for the watch of pods; it is as a rule some milliseconds behind."""
+_TICK_S = 0.01
 
 
 class JobPods:
@@ -84,10 +90,14 @@ class JobPods:
         gone: Mapping[str, Object] = {}
         if is_final or job.obj["spec"].get("deleteRequested"):
             ended = self._ended.get(job.key, {})
-            if is_final and names[0] not in ended and not _has_ended(pods.get(names[0])):
-                # Each kind has its own watch: the job's end may be known here before the end of its pods.
-                fresh = self._from_api(record)
-                pods |= {name: pod for name, pod in fresh.items() if _is_of(made, pod)}
+            first = pods.get(names[0])
+            if is_final and (any(map(_runs, pods.values())) or (names[0] not in ended and not _has_ended(first))):
+                # Each kind has its own watch: the job's end may be known here before the ends of its pods.
+                fresh = {name: pod for name, pod in self._from_api(record).items() if _is_of(made, pod)}
+                removed = {name for name, pod in pods.items() if name not in fresh and _runs(pod)}
+                self._wait_for_ends(job, removed)
+                pods = {name: pod for name, pod in pods.items() if name not in removed} | fresh
+                ended = self._ended.get(job.key, {})
             gone = {name: pod for name, pod in ended.items() if name not in pods and _is_of(made, pod)}
         sizes = self._node_sizes((*pods.values(), *gone.values()))
         views = pod_views(
@@ -102,6 +112,14 @@ class JobPods:
             sizes=sizes,
         )
         return SeenPods(views=views, sizes=sizes, are_complete=len(pods) >= len(names))
+
+    def _wait_for_ends(self, job: Admitted, removed: set[str]) -> None:
+        """Pods that the cache shows running and the API has no more: only the events that are still to come tell how
+        they ended, such as that one had too little memory. Waits for them, not for long.
+        """
+        give_up = time.monotonic() + _LAG_S
+        while removed - self._ended.get(job.key, {}).keys() and time.monotonic() < give_up:
+            time.sleep(_TICK_S)
 
     def running_first(self, record: JobRecord, seen: Observed) -> Object | None:
         """The pod that runs the script."""
