@@ -321,11 +321,11 @@ def test_a_form_without_end_is_refused(page: WebPage) -> None:
 HOSTILE = [
     "<script>alert(1)</script>",
     "\"><img src=x onerror='alert(1)'>",
-    "{{ 7*7 }}{% include 'base.html' %}",
+    "{{ 7*1191 }}{% include 'base.html' %}",
     "' autofocus onfocus=alert(1) '",
     "</title></textarea></pre><svg/onload=alert(1)>",
     "&lt;b&gt; &amp; &#x3C;",
-    "%s%n{0}${7*7}",
+    "%s%n{0}${7*1191}",
     "Ωμέγα 降水 مطر",
 ]
 
@@ -362,7 +362,7 @@ def test_texts_of_jobs_stay_texts(cluster: Cluster, page: WebPage, text: str) ->
         assert "<img" not in answer.text
         assert "<svg/onload" not in answer.text
         assert not re.search(r"<[^>]*\son(error|load|focus)\s*=", re.sub(r'"[^"]*"', '""', answer.text))
-        assert "49" not in answer.words or "7*7" in answer.words
+        assert "8337" not in answer.words or "7*1191" in answer.words
     found = page.get("jobs", q=text, user=text, queue=text, sort=text).text
     assert "<script>alert" not in found
     assert "<img" not in found
