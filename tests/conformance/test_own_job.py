@@ -65,7 +65,8 @@ def test_its_steps_are_ended_and_signalled(site: Site) -> None:
         "scancel $SLURM_JOB_ID.1; wait; echo done",
     )
     site.wait_end(job)
-    assert site.read("out").startswith("got\n") and site.read("out").endswith("done\n")
+    lines = site.read("out").splitlines()  # a shell may say first that its sleep had the signal too
+    assert "got" in lines[:2] and lines[-1] == "done", lines
     states = site.run("sacct", "-n", "-P", "-j", f"{job}.0,{job}.1", "-o", "state").stdout.splitlines()
     assert states[0] == "COMPLETED" and states[1].startswith("CANCELLED"), states
 

@@ -243,8 +243,15 @@ def test_what_each_task_of_a_step_uses(site: Site) -> None:
     assert 11.4 < megabytes(read) < 13 and 7.6 < megabytes(written) < 9
     assert 11.4 < 3 * megabytes(mean_read) < 16 and 7.6 < 3 * megabytes(mean_written) < 9
     assert least == "00:00:00"
-    assert 0 < int(mean_rss[:-1]) <= int(rss[:-1]) < int(vm[:-1])
+    assert 0 < in_bytes(mean_rss) <= in_bytes(rss) < in_bytes(vm)
     assert re.fullmatch(r"fs/disk=\S+", out)
+
+
+def in_bytes(text: str) -> float:
+    """Without a unit where it is no whole number of KiB, as a mean mostly is."""
+    found = re.fullmatch(r"(\d+(?:[.]\d\d)?)([KMG]?)", text)
+    assert found, text
+    return float(found[1]) * float(1024 ** " KMG".index(found[2] or " "))
 
 
 def megabytes(text: str) -> float:
