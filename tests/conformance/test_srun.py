@@ -29,7 +29,7 @@ def test_when_it_would_start(site: Site) -> None:
     done = site.run("srun", "--test-only", "-n2", "true")
     at = r"srun: Job \d+ to start at \S+ using 2 processors on nodes \S+ in partition \S+\n"
     assert done.stdout == "" and re.fullmatch(at, done.stderr), done.stderr
-    assert site.run("squeue", "-h").stdout == ""
+    assert site.run("squeue", "-h", "-n", "true", "-u", site.env["USER"]).stdout == ""
 
 
 def test_labels(site: Site) -> None:
