@@ -96,8 +96,8 @@ class JobPods:
                 fresh = {name: pod for name, pod in self._from_api(record).items() if _is_of(made, pod)}
                 removed = {name for name, pod in pods.items() if name not in fresh and _runs(pod)}
                 self._wait_for_ends(job, removed)
-                pods = {name: pod for name, pod in pods.items() if name not in removed} | fresh
                 ended = self._ended.get(job.key, {})
+                pods = {name: pod for name, pod in pods.items() if not (name in removed and name in ended)} | fresh
             gone = {name: pod for name, pod in ended.items() if name not in pods and _is_of(made, pod)}
         sizes = self._node_sizes((*pods.values(), *gone.values()))
         views = pod_views(
