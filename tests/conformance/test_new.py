@@ -124,9 +124,8 @@ def test_wrf_that_failed(site: Site, log: str | None, code: int, message: str) -
 
 
 TORCHRUN = r"""#!/bin/sh
-printf '%s %s %s [%s]' "$(hostname)" "$MASTER_ADDR" "$COLOUR" "$(pwd)"
-printf ' <%s>' "$@"
-echo
+said=$(printf ' <%s>' "$@")
+echo "$(hostname) $MASTER_ADDR $COLOUR [$(pwd)]$said"  # at once: the hosts write to one file
 case $*:$(hostname) in *fail*worker*) exit 7 ;; *fail*) sleep 300 ;; esac
 """
 
