@@ -10,6 +10,10 @@ from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.runner_words import RunnerWords
 from hpcbatch.model.site import Launcher
 from hpcbatch.model.spec import JobSpec
+from hpcbatch.typed import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hpcbatch.model.record import JobRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +52,24 @@ class PlacedJob:
     def has_peers(self) -> bool:
         """Whether it has several pods, which communicate."""
         return len(self.pods) > 1 or self.launcher is Launcher.DEDICATED
+
+
+def of_run(record: JobRecord, pods: tuple[PlacedPod, ...] = ()) -> PlacedJob:
+    """What a record tells of the job's current or last run: enough for the places of its output."""
+    status = record.status
+    return PlacedJob(
+        job_id=record.job_id,
+        spec=record.spec,
+        queue=record.queue,
+        pods=pods,
+        owner=status.owner,
+        uid=status.uid,
+        gid=status.gid,
+        home=status.home,
+        cluster=record.spec.server,
+        groups=status.groups,
+        run_count=status.run_count,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

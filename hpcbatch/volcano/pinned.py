@@ -12,6 +12,7 @@ from typing import Any, Final
 Object = dict[str, Any]
 
 HOST: Final = "kubernetes.io/hostname"
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def pinned(volcano_job: Object, hosts: Mapping[str, Sequence[str]]) -> Object:
@@ -40,21 +41,25 @@ def noted(volcano_job: Object, annotation: str, text: str) -> Object:
 
 def _pinned(template: Object, hosts: Sequence[str]) -> Object:
     spec = template["spec"]
-    affinity = spec.get("affinity") or {}
-    nodes = affinity.get("nodeAffinity") or {}
-    needed = nodes.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
+    affinity, nodes, needed = _needed(spec)
     line = {"key": HOST, "operator": "In", "values": list(hosts)}
     # one of the terms suffices, so each of them gets the line
     terms = [
         {**term, "matchExpressions": [*(term.get("matchExpressions") or ()), line]}
         for term in needed.get("nodeSelectorTerms") or [{}]
     ]
-    nodes = {**nodes, "requiredDuringSchedulingIgnoredDuringExecution": {**needed, "nodeSelectorTerms": terms}}
+    nodes = {**nodes, _REQUIRED: {**needed, "nodeSelectorTerms": terms}}
     return {**template, "spec": {**spec, "affinity": {**affinity, "nodeAffinity": nodes}}}
 
 
+def _needed(spec: Object) -> tuple[Object, Object, Object]:
+    """A pod's affinity, that to nodes, and what that requires."""
+    affinity = spec.get("affinity") or {}
+    nodes = affinity.get("nodeAffinity") or {}
+    return affinity, nodes, nodes.get(_REQUIRED) or {}
+
+
 def _lines(spec: Object) -> Iterator[Object]:
-    nodes = (spec.get("affinity") or {}).get("nodeAffinity") or {}
-    needed = nodes.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
+    _, _, needed = _needed(spec)
     for term in needed.get("nodeSelectorTerms") or ():
         yield from term.get("matchExpressions") or ()

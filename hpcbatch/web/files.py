@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 from hpcbatch.dialects.registry import door
 from hpcbatch.errors import HpcBatchError
-from hpcbatch.model.placed import PlacedJob
+from hpcbatch.maps.names import PAGE
+from hpcbatch.model.placed import of_run
 from hpcbatch.model.record import JobRecord
 from hpcbatch.volcano import job_names
 
@@ -21,8 +22,6 @@ _LARGEST_OUTPUT = 1 << 25  # bytes
 _COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _PNG = b"\x89PNG\r\n\x1a\n"
 _LARGEST_PICTURE = 32 << 20  # bytes
-FORECAST_PAGE = "forecast.html"
-"""What `hpcbatch wrf maps` calls the page with all of a forecast, which holds its pictures."""
 _LARGEST_PAGE = 64 << 20  # bytes
 _MOST_PICTURES = 200
 _VALID = re.compile(r"_\d{4}-\d\d-\d\d_\d{6}$", re.ASCII)
@@ -55,20 +54,7 @@ class Tail(NamedTuple):
 
 def streams(record: JobRecord) -> list[Stream]:
     """Those of the job's current or last run, by the dialect's rules."""
-    status = record.status
-    job = PlacedJob(
-        job_id=record.job_id,
-        spec=record.spec,
-        queue=record.queue,
-        pods=job_names.pods(record.job_id, record.layout),
-        owner=status.owner,
-        uid=status.uid,
-        gid=status.gid,
-        home=status.home,
-        cluster=record.spec.server,
-        groups=status.groups,
-        run_count=status.run_count,
-    )
+    job = of_run(record, job_names.pods(record.job_id, record.layout))
     output = door(record.spec.dialect).run_setup(job).output
     found = [("Output", output.stdout, output.stdout_in_dir, output.stdout_meanwhile)]
     if output.stderr is not None and output.stderr != output.stdout:
@@ -160,7 +146,7 @@ def last_of_series(drawn: Sequence[Picture]) -> tuple[list[Picture], list[Pictur
 
 def forecast_pages(folders: Iterable[Path], since: float) -> list[Picture]:
     """Pages with all of a forecast, in the same places."""
-    return [one for one in _newest(folders, since, FORECAST_PAGE, _LARGEST_PAGE) if one.path.name == FORECAST_PAGE]
+    return [one for one in _newest(folders, since, PAGE, _LARGEST_PAGE) if one.path.name == PAGE]
 
 
 def _newest(folders: Iterable[Path], since: float, ending: str, largest: int) -> list[Picture]:

@@ -28,6 +28,7 @@ from hpcbatch.errors import (
     UnknownJobError,
     UnreachableError,
 )
+from hpcbatch.maps.names import PAGE
 from hpcbatch.record.rows import row_of
 from hpcbatch.web import changes, files
 from hpcbatch.web.cluster import nodes_page, queues_page
@@ -235,7 +236,7 @@ class Server:
 
     def _picture(self, number: int, key: str) -> web.Response:
         path = drawn_path(self._facts, number, key)
-        if path.name == files.FORECAST_PAGE:
+        if path.name == PAGE:
             response = _html(files.read_page(path).decode(errors="replace"))
             response.headers["Content-Security-Policy"] = JOBS_PAGE_POLICY
             return response

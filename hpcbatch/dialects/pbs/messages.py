@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hpcbatch.dialects.pbs import options, usage
 from hpcbatch.dialects.pbs.errors import PbsUsageError
 from hpcbatch.dialects.pbs.output import output_files
-from hpcbatch.model.placed import PlacedJob
+from hpcbatch.model.placed import of_run
 from hpcbatch.model.record import JobRecord
 from hpcbatch.typed import NamedTuple
 
@@ -44,20 +44,7 @@ def parse_qmsg(argv: Sequence[str]) -> Message:
 
 def written(record: JobRecord, stream: str) -> Written:
     """The file of one stream of a PBS job; with `-j` that of both."""
-    status = record.status
-    placed = PlacedJob(
-        job_id=record.job_id,
-        spec=record.spec,
-        queue=record.queue,
-        pods=(),
-        owner=status.owner,
-        uid=status.uid,
-        gid=status.gid,
-        home=status.home,
-        cluster=record.spec.server,
-        run_count=status.run_count,
-    )
-    files = output_files(placed)
+    files = output_files(of_run(record))
     if stream == "e" and files.stderr is not None:
         return Written(files.stderr, files.stderr_in_dir or "", files.stderr_meanwhile)
     return Written(files.stdout, files.stdout_in_dir or "", files.stdout_meanwhile)
