@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from hpcbatch.api.informer import Informer
+from hpcbatch.api.news import News
 from hpcbatch.api.port import Api, Object, WatchEvent
 from hpcbatch.api.resources import PODS
 from hpcbatch.controller.records import Admitted
@@ -16,7 +17,7 @@ from hpcbatch.model.record import JobRecord
 from hpcbatch.model.site import Launcher
 from hpcbatch.policy.observed import Observed, PodView, VolcanoJobView
 from hpcbatch.policy.plausible import NodeSize, node_size
-from hpcbatch.policy.views import FirstTaken, PodNews, is_preempted, is_ready, pod_news, pod_views
+from hpcbatch.policy.views import FirstTaken, is_preempted, is_ready, pod_news, pod_views
 from hpcbatch.volcano import job_names
 from hpcbatch.volcano.job_objects import controlling_job
 
@@ -45,16 +46,11 @@ class JobPods:
         self._ended: dict[Key, dict[str, Object]] = {}  # of jobs whose pods are being deleted
         self._preempted: dict[Key, set[str]] = {}  # uids: a kubelet may overwrite that status
         self._first_taken: dict[Key, FirstTaken] = {}
-        self._news: dict[str, PodNews] = {}
+        self._news = News()
 
     def is_news(self, event: WatchEvent) -> bool:
         """Whether a job's next step may follow from the event of a pod. To be asked once for each."""
-        news = pod_news(event.object)
-        if event.type == "DELETED":
-            self._news.pop(news.uid, None)
-            return True
-        before, self._news[news.uid] = self._news.get(news.uid), news
-        return news != before
+        return self._news.is_new(event, pod_news(event.object))
 
     def on_event(self, key: Key, number: int, event: WatchEvent) -> None:
         """Handle an event of a pod of job `number`."""

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from hpcbatch.api.informer import Informer, object_key
+from hpcbatch.api.news import News
 from hpcbatch.api.port import Api, Object, WatchEvent
 from hpcbatch.api.resources import COMMANDS, VOLCANO_JOBS
 from hpcbatch.controller.own_writes import LAG_S
@@ -15,7 +16,7 @@ from hpcbatch.errors import AlreadyExistsError, NotFoundError
 from hpcbatch.model.labels import JOB_ID_LABEL
 from hpcbatch.model.record import JobRecord
 from hpcbatch.policy.observed import VolcanoJobView
-from hpcbatch.policy.views import VolcanoJobNews, volcano_job_news, volcano_job_view
+from hpcbatch.policy.views import volcano_job_news, volcano_job_view
 from hpcbatch.units import parse_rfc3339
 from hpcbatch.volcano import job_names
 
@@ -31,16 +32,11 @@ class VolcanoJobs:
         self.informer = Informer(api, VOLCANO_JOBS, on_event=on_event, labels=JOB_ID_LABEL)
         self._made: dict[Key, tuple[Object, float]] = {}  # not in the cache yet, perhaps
         self._removed: dict[Key, str] = {}  # by BatchJob, uids of removed ones that the cache may still show
-        self._news: dict[Key, VolcanoJobNews] = {}
+        self._news = News()
 
     def is_news(self, event: WatchEvent) -> bool:
         """Whether a job's next step may follow from the event. To be asked once for each."""
-        key, news = object_key(event.object), volcano_job_news(event.object)
-        if event.type == "DELETED":
-            self._news.pop(key, None)
-            return True
-        before, self._news[key] = self._news.get(key), news
-        return news != before
+        return self._news.is_new(event, volcano_job_news(event.object))
 
     def of(self, job: Admitted) -> Object | None:
         """From the cache; from the API where the cache may lag behind our own creation."""

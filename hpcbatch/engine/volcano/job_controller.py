@@ -20,6 +20,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from hpcbatch.api.informer import Informer, Workers, WorkQueue
+from hpcbatch.api.news import News
 from hpcbatch.api.port import Object, WatchEvent
 from hpcbatch.api.resources import (
     COMMANDS,
@@ -32,7 +33,7 @@ from hpcbatch.api.resources import (
     SERVICES,
     VOLCANO_JOBS,
 )
-from hpcbatch.engine.volcano.news import News, of_group, of_job
+from hpcbatch.engine.volcano.news import of_group, of_job
 from hpcbatch.engine.volcano.queue_commands import run_queue_command
 from hpcbatch.engine.volcano.ssh_keys import KeyPool
 from hpcbatch.errors import AlreadyExistsError, ApiError, ConflictError, HpcBatchError, NotFoundError
@@ -104,7 +105,7 @@ class JobController:
         self._evicted: dict[str, list[Evicted]] = defaultdict(list)
         self._requests: dict[tuple[str, str], deque[str]] = defaultdict(deque)
         self._memories: dict[str, _Memory] = {}
-        self._news = News()
+        self._news_of_jobs, self._news_of_groups = News(), News()
 
     def start(self) -> None:
         """Returns when everything that was there is known and being worked on."""
@@ -129,7 +130,7 @@ class JobController:
                 self._evicted.pop(meta["uid"], None)
                 self._memories.pop(meta["uid"], None)
                 self._requests.pop((meta["namespace"], meta["name"]), None)
-        if self._news.is_new(event, of_job(event.object)):
+        if self._news_of_jobs.is_new(event, of_job(event.object)):
             self._queue.add(("job", meta["namespace"], meta["name"]))
 
     def _on_pod(self, event: WatchEvent) -> None:
@@ -166,7 +167,7 @@ class JobController:
 
     def _on_group(self, event: WatchEvent) -> None:
         owner = controlling_job(event.object)
-        if self._news.is_new(event, of_group(event.object)) and owner is not None:
+        if self._news_of_groups.is_new(event, of_group(event.object)) and owner is not None:
             self._queue.add(("job", event.object["metadata"]["namespace"], owner["name"]))
 
     def _on_command(self, event: WatchEvent) -> None:

@@ -7,27 +7,10 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Final
 
-from hpcbatch.api.informer import object_key
-from hpcbatch.api.port import Object, WatchEvent
+from hpcbatch.api.port import Object
 
 _WAITING: Final = frozenset({"", "Pending"})
 """Phases of a job and of a PodGroup between which no step is due."""
-
-
-class News:
-    """What was last seen of each object; each kind's facts differ in form from the other's."""
-
-    def __init__(self) -> None:
-        self._seen: dict[tuple[str, str, str], Hashable] = {}
-
-    def is_new(self, event: WatchEvent, facts: Hashable) -> bool:
-        """To be asked once for each event."""
-        key = (event.object["kind"], *object_key(event.object))
-        if event.type == "DELETED":
-            self._seen.pop(key, None)
-            return True
-        before, self._seen[key] = self._seen.get(key), facts
-        return facts != before
 
 
 def of_job(job: Object) -> Hashable:

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from hpcbatch.api.news import News
 from hpcbatch.api.port import WatchEvent
-from hpcbatch.engine.volcano.news import News, of_group, of_job
+from hpcbatch.engine.volcano.news import of_group, of_job
 
 
 def job(phase: str = "", **meta: Any) -> dict[str, Any]:
