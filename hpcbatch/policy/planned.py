@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 
+from hpcbatch.dataclass import replace
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.reservation import NOT, Flag, Reserved
