@@ -33,7 +33,6 @@ from hpcbatch.api.resources import (
     SERVICES,
     VOLCANO_JOBS,
 )
-from hpcbatch.engine.registry.feed import Feed
 from hpcbatch.engine.volcano.news import of_group, of_job
 from hpcbatch.engine.volcano.queue_commands import run_queue_command
 from hpcbatch.engine.volcano.ssh_keys import KeyPool
@@ -73,7 +72,6 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger(__name__)
 _COMPONENT = "vc-controller-manager"
-_JOBS_KEY = (VOLCANO_JOBS.group, VOLCANO_JOBS.plural)
 _REFUSALS = 15  # Volcano's --max-requeue-num: with 5 ms * 2^n between them 164 s in all
 _NAME_TAKEN_RECHECK_S = 5.0
 _BESIDE = {"ConfigMap": CONFIGMAPS, "Secret": SECRETS, "Service": SERVICES, "NetworkPolicy": NETWORK_POLICIES}
@@ -99,10 +97,10 @@ class JobController:
         self._workers = Workers(self._queue, self._work, name="job-controller")
         self._keys = KeyPool()
         self._feeds = (
-            Feed(registry, PODS, self._on_pod),
-            Feed(registry, PODGROUPS, self._on_group),
-            Feed(registry, VOLCANO_JOBS, self._on_job),
-            Feed(registry, COMMANDS, self._on_command),
+            registry.feed(PODS, self._on_pod),
+            registry.feed(PODGROUPS, self._on_group),
+            registry.feed(VOLCANO_JOBS, self._on_job),
+            registry.feed(COMMANDS, self._on_command),
         )
         self._lock = threading.Lock()
         self._by_job: dict[tuple[str, str], dict[str, Object]] = defaultdict(dict)
@@ -152,11 +150,18 @@ class JobController:
                 if not self._by_job[key]:
                     del self._by_job[key]
                 view = pod_view(pod)
-                job = self._registry.store.get(_JOBS_KEY, *key)
-                if not view.is_marked and job is not None and job["metadata"]["uid"] == owner["uid"]:
+                if not view.is_marked and self._is_there(key, owner["uid"]):
                     self._evicted[owner["uid"]].append(Evicted(pod=view, at=self._now()))
         if is_news:
             self._queue.add(("job", *key))
+
+    def _is_there(self, key: tuple[str, str], uid: str) -> bool:
+        namespace, name = key
+        try:
+            job = self._registry.get(VOLCANO_JOBS, name, namespace)
+        except NotFoundError:
+            return False
+        return bool(job["metadata"]["uid"] == uid)
 
     def _remember(self, key: tuple[str, str], pod: Object) -> bool:
         """Keep the newest state of a pod; False if it says nothing new."""
