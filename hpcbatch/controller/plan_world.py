@@ -316,7 +316,9 @@ class PlanWorld:
             made_s = now_s if since is None else parse_rfc3339(since).timestamp()
             places = places_of((metadata.get("annotations") or {}).get(PLANNED_ANNOTATION, ""))
             released = Released(record, self._shape(record), places, made_s, is_fresh=False)
-            released.was_bound = record.status.start_time is not None
+            # one that Volcano has started anew by itself keeps what it counts for
+            was_restarted = bool(((volcano_job or {}).get("status") or {}).get("retryCount"))
+            released.was_bound = record.status.start_time is not None or was_restarted
             released.is_pinned = volcano_job is not None and is_pinned(volcano_job)
             self._put(record, released, now_s)
             return
