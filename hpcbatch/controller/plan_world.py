@@ -218,12 +218,19 @@ class PlanWorld:
         except UNREADABLE:
             self.forget(number)
             return
-        if has_one or state is not JobState.QUEUED:
+        # a controller that was killed may have made one, but not written that down
+        is_adopted = not has_one and known is None and released is None and self._has_volcano_job(record)
+        if has_one or is_adopted or state is not JobState.QUEUED:
             self._keep_released(number, record, now_s)
+            self.released[number].is_fresh |= is_adopted
         elif Reason(status.get("reason", Reason.NONE)) in _KEPT_BY_OTHERS or number in self.blocked:
             self.forget(number)
         else:
             self.put_waiting(record)
+
+    def _has_volcano_job(self, record: JobRecord) -> bool:
+        found = self._volcano_jobs.get(record.namespace, job_names.job_name(record.job_id))
+        return found is not None and "deletionTimestamp" not in found["metadata"]
 
     def never_because(self, record: JobRecord) -> str:
         """The limit that the job alone is over; "": none."""
