@@ -29,7 +29,7 @@ from hpcbatch.model.record import JobRecord, JobStatus, Preempted, Preempting
 from hpcbatch.model.reservation import Reserved
 from hpcbatch.model.site import Policy, SiteConfig
 from hpcbatch.model.state import WAITING, JobState, Reason
-from hpcbatch.policy.deadlines import with_walltime_of
+from hpcbatch.policy.deadlines import with_grant_of
 from hpcbatch.policy.observed import Waiting
 from hpcbatch.policy.plan.outcome import Expected, Held, Plan, Preemption, Release, Why
 from hpcbatch.policy.plan.snapshot import Node, Place, RunningJob
@@ -186,7 +186,7 @@ class PlanGate:
             if (release := self._releases.pop(job_id, None)) is not None:
                 self._told.pop(job_id, None)
                 self._withdrawn.pop(job_id, None)
-                record = as_released(record, site, release.walltime_s)
+                record = as_released(record, site, release.walltime_s, release.reservation)
                 self._world.put_released(record, release.places, time.time(), is_pinned=release.is_bound)
                 return None
             self._changed.set()
@@ -268,7 +268,7 @@ class PlanGate:
             found = self._world.released.get(plan_id(record.job_id))
         if found is None:
             return record
-        return replace(record, status=with_walltime_of(found.record.status, record.status))
+        return replace(record, status=with_grant_of(found.record.status, record.status))
 
     def withdrawn(self, record: JobRecord) -> Waiting | None:
         """Why the job's Volcano Job, which has no nodes, is to go; None if it is not."""

@@ -25,6 +25,7 @@ from hpcbatch.model.record import JobRecord
 from hpcbatch.model.reservation import Reserved
 from hpcbatch.model.site import QueueConfig, SiteConfig
 from hpcbatch.model.state import JobState, Reason
+from hpcbatch.policy.in_reservations import reservation_of
 from hpcbatch.policy.owners import Owners
 from hpcbatch.policy.plan.outcome import Expected, Held, Plan, Preemption
 from hpcbatch.policy.plan.planner import Planner, make_plan
@@ -39,7 +40,6 @@ from hpcbatch.policy.planned import (
     placed_by,
     places_of,
     plan_id,
-    reservation_of,
     running_job,
     shape_of,
     used_whole,

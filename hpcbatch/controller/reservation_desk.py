@@ -40,8 +40,9 @@ from hpcbatch.model.site import Launcher, Policy, QueueConfig
 from hpcbatch.model.spec import Arrangement, JobSpec
 from hpcbatch.model.state import JobState
 from hpcbatch.policy.admission import with_one_alternative
+from hpcbatch.policy.in_reservations import reservations_of
 from hpcbatch.policy.plan.snapshot import Node, Part, Reservation, RunningJob
-from hpcbatch.policy.planned import parts_of, reservations_of, seconds
+from hpcbatch.policy.planned import parts_of, seconds
 from hpcbatch.policy.recurrence import RuleError, TimeError, ZoneError, check_rule, count_of, times
 from hpcbatch.policy.reserving import DeniedError, Estate, Window, keep_chunks, keep_nodes
 from hpcbatch.policy.views import is_ready, takes_pods
