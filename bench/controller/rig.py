@@ -69,7 +69,7 @@ class ControllerProcess:
 
 
 class Rig:
-    def __init__(self, directory: Path, nodes: int, *, site: str = SITE, run_s: float = 1.0) -> None:
+    def __init__(self, directory: Path, nodes: int, *, more_of_site: str = "", run_s: float = 1.0) -> None:
         self.directory, self.kubeconfig = directory, directory / "kubeconfig"
         self.registry = Registry(Store(":memory:"))
         register_volcano_admission(self.registry)
@@ -80,7 +80,7 @@ class Rig:
         for number, user in enumerate(USERS):
             notes = {USER: user, UID: str(2000 + number), GID: "2000", HOME: f"/home/{user}"}
             self.registry.create(NAMESPACES, {"metadata": {"name": user, "annotations": notes}})
-        config = {"metadata": {"name": "hpcbatch-site"}, "data": {"site.yaml": site}}
+        config = {"metadata": {"name": "hpcbatch-site"}, "data": {"site.yaml": SITE + more_of_site}}
         self.registry.create(CONFIGMAPS, {"apiVersion": "v1", "kind": "ConfigMap", **config}, SYSTEM_NAMESPACE)
         certificate = ensure_certificate(directory)
         self.server = ApiServer(
@@ -140,6 +140,14 @@ class Rig:
             limit_s,
             every_s=0.2,
         )
+
+    def wait_ended(self, count: int, limit_s: float = _LIMIT_S) -> None:
+        """Until that many jobs were placed since the rig began, and no record is that of a job that has not ended."""
+
+        def is_over() -> bool:
+            return len(self.volcano.placed) >= count and all(obj["status"].get("cleaned") for obj in self.records())
+
+        wait_for(f"the end of {count} jobs", is_over, limit_s, every_s=0.2)
 
     def fill(self, count: int) -> None:
         """`count` more records of ended jobs, like one that is there. No controller may be running."""

@@ -179,7 +179,7 @@ class Controller:
             preempted=self._plan.preempted,
         )
         self._statuses = Statuses(api, self._own_writes, wake=self._queue.add, mail=self.mailer.look)
-        self._licenses = LicenseGate(self._batchjobs, self._volcano_jobs, wake=self._queue.add)
+        self._licenses = LicenseGate(self._volcano_jobs, wake=self._queue.add)
         self._runs = Runs(
             api,
             self._sites,
@@ -437,6 +437,8 @@ class Controller:
         if admitted.record.spec.array is not None:
             return self._reconcile_array(admitted)
         seen = self._observer.observe(admitted)
+        if (late_s := self._job_pods.late_s(key)) is not None:
+            return late_s
         if admitted.record.status.altered and seen.volcano_job is not None and not any(pod.node for pod in seen.pods):
             seen = replace(seen, is_outdated=not self._runs.refresh(admitted))
         return self._carry_out(admitted, seen, decide(seen))
