@@ -183,9 +183,12 @@ class PlanWorld:
         if self.order.is_outdated:
             self.order.rank_as_of(now_s)
             self._put_in_order()
-        for key in tuple(self._changed_jobs):
-            self._changed_jobs.discard(key)
-            self._look_at_job(key, now_s)
+        changed, self._changed_jobs = self._changed_jobs, set()  # a set that had many keeps its size when it is emptied
+        try:
+            while changed:
+                self._look_at_job(changed.pop(), now_s)
+        finally:
+            self._changed_jobs |= changed
         self._changed_released |= self.claims.touched
         self.claims.touched.clear()
         for job_id in self._changed_released:
