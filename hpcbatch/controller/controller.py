@@ -6,7 +6,6 @@ import logging
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from datetime import UTC, datetime
 
 from hpcbatch.api.informer import Informer, WorkQueue, object_key
@@ -43,6 +42,7 @@ from hpcbatch.controller.start_bar import StartBar
 from hpcbatch.controller.statuses import Statuses
 from hpcbatch.controller.sweep import Sweeper
 from hpcbatch.controller.volcano_jobs import VolcanoJobs
+from hpcbatch.dataclass import replace
 from hpcbatch.errors import ConflictError, NotFoundError
 from hpcbatch.history.store import HistoryStore
 from hpcbatch.model.labels import JOB_ID_LABEL

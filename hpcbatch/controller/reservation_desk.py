@@ -10,7 +10,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import Final
@@ -24,6 +23,7 @@ from hpcbatch.controller.plan_gate import PlanGate
 from hpcbatch.controller.plan_reservations import is_unended, names_in, upcoming
 from hpcbatch.controller.records import remove
 from hpcbatch.controller.site_source import SiteSource
+from hpcbatch.dataclass import replace
 from hpcbatch.errors import ConflictError, HpcBatchError, NotFoundError
 from hpcbatch.model.layout import lay_out
 from hpcbatch.model.reservation import (
