@@ -6,7 +6,6 @@ import logging
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from datetime import UTC, datetime
 
 from hpcbatch.api.informer import Informer, WorkQueue, object_key
@@ -24,6 +23,7 @@ from hpcbatch.controller.license_gate import LicenseGate
 from hpcbatch.controller.live_usage import LiveUsage, ReadLog
 from hpcbatch.controller.mail import Mailer
 from hpcbatch.controller.node_marks import NodeMarks
+from hpcbatch.controller.node_offers import NodeOffers
 from hpcbatch.controller.node_rooms import NodeRooms
 from hpcbatch.controller.observer import Observer
 from hpcbatch.controller.open_requests import OpenRequests
@@ -42,6 +42,7 @@ from hpcbatch.controller.start_bar import StartBar
 from hpcbatch.controller.statuses import Statuses
 from hpcbatch.controller.sweep import Sweeper
 from hpcbatch.controller.volcano_jobs import VolcanoJobs
+from hpcbatch.dataclass import replace
 from hpcbatch.errors import ConflictError, NotFoundError
 from hpcbatch.history.store import HistoryStore
 from hpcbatch.model.labels import JOB_ID_LABEL
@@ -93,6 +94,7 @@ class Controller:
         self._volcano_jobs = VolcanoJobs(api, on_event=self._on_volcano_job)
         self._pods = Informer(api, PODS, on_event=self._on_pod)
         self._nodes = Informer(api, NODES, on_event=self._on_node)
+        self._offers = NodeOffers()
         self._job_pods = JobPods(api, self._pods, self._nodes)
         self._refusals = Refusals()
         self._start_bar = StartBar(api)
@@ -112,11 +114,12 @@ class Controller:
         self._dependents = Dependents(
             api, self._batchjobs, key_of=self._key_of, ended=self._from_history, wake=self._queue.add
         )
+        rooms = NodeRooms(self._nodes, self._pods)
         self._intake = Intake(
             api,
             self._sites,
-            nodes=self._nodes,
-            pods=self._pods,
+            offers=self._offers,
+            rooms=rooms.now,
             queues=self._volcano_queues,
             namespaces=self._namespaces,
             batchjobs=self._batchjobs,
@@ -138,7 +141,6 @@ class Controller:
         )
         self.mailer = Mailer(api, lambda: self._site.mail if self.has_site else None)
         self._usage = LiveUsage(read_log, self._job_pods.running, self._queue.add) if read_log else None
-        rooms = NodeRooms(self._nodes, self._pods)
         self._plan = PlanGate(
             self._batchjobs,
             self._volcano_jobs.informer,
@@ -177,7 +179,7 @@ class Controller:
             preempted=self._plan.preempted,
         )
         self._statuses = Statuses(api, self._own_writes, wake=self._queue.add, mail=self.mailer.look)
-        self._licenses = LicenseGate(self._batchjobs, self._volcano_jobs, wake=self._queue.add)
+        self._licenses = LicenseGate(self._volcano_jobs, wake=self._queue.add)
         self._runs = Runs(
             api,
             self._sites,
@@ -342,6 +344,7 @@ class Controller:
             self._on_part(event)
 
     def _on_node(self, event: WatchEvent) -> None:
+        self._offers.on_event(event)
         self._plan.on_node(event)
         self._desk.on_node(event)
         self._node_marks.on_event(event)
@@ -434,6 +437,8 @@ class Controller:
         if admitted.record.spec.array is not None:
             return self._reconcile_array(admitted)
         seen = self._observer.observe(admitted)
+        if (late_s := self._job_pods.late_s(key)) is not None:
+            return late_s
         if admitted.record.status.altered and seen.volcano_job is not None and not any(pod.node for pod in seen.pods):
             seen = replace(seen, is_outdated=not self._runs.refresh(admitted))
         return self._carry_out(admitted, seen, decide(seen))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import secrets
@@ -159,6 +160,8 @@ class Process:
             _LOG.exception("the controller cannot start")
             self._failure = f"the controller cannot start: {error}"
         else:
+            gc.collect()
+            gc.freeze()  # collections need not go through ten thousands of records again and again
             _LOG.info("acting, %.1f s after the caches began to fill", time.monotonic() - began)
 
     def _has_new_credentials(self) -> bool:

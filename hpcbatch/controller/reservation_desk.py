@@ -10,7 +10,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import Final
@@ -19,11 +18,12 @@ from hpcbatch.api.informer import Informer, WorkQueue, object_key
 from hpcbatch.api.names import SYSTEM_NAMESPACE
 from hpcbatch.api.port import Api, Object, WatchEvent
 from hpcbatch.api.resources import RESERVATIONS
-from hpcbatch.controller.intake import Intake, node_sizes, nodes_there
+from hpcbatch.controller.intake import Intake
 from hpcbatch.controller.plan_gate import PlanGate
 from hpcbatch.controller.plan_reservations import is_unended, names_in, upcoming
 from hpcbatch.controller.records import remove
 from hpcbatch.controller.site_source import SiteSource
+from hpcbatch.dataclass import replace
 from hpcbatch.errors import ConflictError, HpcBatchError, NotFoundError
 from hpcbatch.model.layout import lay_out
 from hpcbatch.model.reservation import (
@@ -389,7 +389,6 @@ class ReservationDesk:
     def _parts(self, spec: ReservationSpec, only: set[str] | None) -> tuple[tuple[Part, ...], bool]:
         """The chunks as the site understands them; on these nodes only. Raises DeniedError."""
         site = self._sites.in_force.config
-        nodes = nodes_there(self._nodes.items())
         job = JobSpec(
             dialect=spec.dialect,
             name="reservation",
@@ -399,9 +398,9 @@ class ReservationDesk:
         )
         anywhere = QueueConfig(name="", volcano_queue="")
         try:
-            names = self._intake.host_names()
-            found = translate(job, site, {*names, *names.values()}).spec.with_host_names(names)
-            sizes = node_sizes(nodes, site, found)
+            offers = self._intake.offers
+            found = translate(job, site, offers.words()).spec.with_host_names(offers.host_names())
+            sizes = offers.sizes(anywhere, site, found)
             layout = lay_out(with_one_alternative(found, sizes), sizes)
             parts = parts_of(layout, anywhere, site)
             if site.launcher is Launcher.DEDICATED:  # so that jobs of this size fit into it

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 
+from hpcbatch.dataclass import replace
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig

@@ -8,7 +8,7 @@ from math import isfinite
 from hpcbatch.dialects.slurm.errors import SlurmUsageError
 from hpcbatch.dialects.slurm.sacctmgr_values import parse_count, parse_minutes, parse_tres
 from hpcbatch.model.account_change import AccountChange, Action, Entity, NameEdit, Setting
-from hpcbatch.model.account_limits import WORDS, Amount
+from hpcbatch.model.account_limits import NOT_HONOURED, WORDS, Amount
 from hpcbatch.model.accounts import PARENT_SHARES
 from hpcbatch.typed import NamedTuple
 
@@ -260,6 +260,12 @@ def _set(settings: dict[str, Setting], option: _Option, operator: str, value: st
             settings[word] = parse_minutes(meat, given, word.removesuffix("DurationPerJob"))
         case word:
             settings[word] = parse_count(meat, option.name)
+    if option.word in NOT_HONOURED and _is_set(settings[option.word]):
+        raise SlurmUsageError(f"sacctmgr: error: {given}: not supported here: {NOT_HONOURED[option.word]}")
+
+
+def _is_set(value: Setting) -> bool:
+    return any(amount is not None for amount in value.values()) if isinstance(value, Mapping) else value is not None
 
 
 def _edit(operator: str, names: Iterable[str]) -> NameEdit:
