@@ -24,6 +24,12 @@ _FLAGS = (
     "NoDecay",
     "UsageFactorSafe",
 )
+_FLAGS_WITH_EFFECT = frozenset({"DenyOnLimit", "OverPartQOS"})
+_NO_EFFECT = {
+    **NOT_HONOURED,
+    "usageThreshold": "how much of its share somebody has used only counts in priorities",
+    "limitFactor": "limits of accounts count as they are, whatever the quality of service",
+}
 _MODES = ("off", "cancel", "gang", "requeue", "suspend", "within")
 _NO_ADMIN = "who may change accounts is decided by Kubernetes (bind the user to ClusterRole hpcbatch-operator)"
 
@@ -260,12 +266,17 @@ def _set(settings: dict[str, Setting], option: _Option, operator: str, value: st
             settings[word] = parse_minutes(meat, given, word.removesuffix("DurationPerJob"))
         case word:
             settings[word] = parse_count(meat, option.name)
-    if option.word in NOT_HONOURED and _is_set(settings[option.word]):
-        raise SlurmUsageError(f"sacctmgr: error: {given}: not supported here: {NOT_HONOURED[option.word]}")
+    if why := _without_effect(option.word, settings.get(option.word)):
+        raise SlurmUsageError(f"sacctmgr: error: {given}: not supported here: {why}")
 
 
-def _is_set(value: Setting) -> bool:
-    return any(amount is not None for amount in value.values()) if isinstance(value, Mapping) else value is not None
+def _without_effect(word: str, value: Setting) -> str:
+    """Why a new value would change nothing; "": it does, or it takes away what has none."""
+    if isinstance(value, NameEdit):
+        names = [name for name in value.names if name not in _FLAGS_WITH_EFFECT] if value.operator != "-" else []
+        return f"flag {names[0]} would have no effect" if word == "flags" and names else ""
+    is_set = any(amount is not None for amount in value.values()) if isinstance(value, Mapping) else value is not None
+    return _NO_EFFECT.get(word, "") if is_set else ""
 
 
 def _edit(operator: str, names: Iterable[str]) -> NameEdit:
