@@ -88,6 +88,8 @@ class JobRow(NamedTuple):
     """The nodes that it is expected to start on."""
     rank: int | None = None
     """Its priority, where the site's has factors."""
+    place_of: int = 0
+    """In the place of which job it, or its array, waits, once these have been exchanged; 0: in its own."""
     reservation: str = ""
     """That it asks for, or several with commas between; PBS's are queues."""
     used_reservation: str = ""
@@ -258,6 +260,7 @@ COLUMNS: Final = (
         description="When it is expected to start",
     ),
     Column("Rank", "integer", ".status.rank", {"rank": _same}),
+    Column("PlaceOf", "integer", ".status.order.number", {"place_of": _number}),
     Column("OtherQueues", "string", ".status.summary.otherQueues", {"other_queues": _names}),
     Column("PlannedNodes", "string", ".status.plannedNodes", {"planned_nodes": _names}),
     Column("Reservation", "string", ".status.summary.reservation", {"reservation": _text}),
