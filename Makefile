@@ -15,8 +15,7 @@ LOCKED = $(BIN)/pip install --quiet --disable-pip-version-check --require-hashes
 EDITABLE = $(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --config-settings editable_mode=compat --editable .
 AUDIT := $(CURDIR)/build/audit
 DOCS := $(CURDIR)/build/docs
-WRAPPED = $(filter-out $(patsubst %,docs/%.md,accounts engine pbs reservations slurm slurm-suite steps wrf),\
-	$(wildcard README.md CONTRIBUTING.md SECURITY.md docs/*.md docs/tutorials/*.md tests/conformance/README.md))
+WRAPPED = $(wildcard README.md CONTRIBUTING.md SECURITY.md docs/*.md docs/tutorials/*.md tests/conformance/README.md)
 PROSE := README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md docs bench/README.md examples/wrf/README.md tests/conformance/README.md
 export PATH := $(BIN):/usr/sbin:/sbin:$(PATH)
 
@@ -134,7 +133,7 @@ $(DOCS)/bin/mkdocs: requirements/docs.txt
 	$(DOCS)/bin/pip install --quiet --disable-pip-version-check --require-hashes --no-deps --requirement requirements/docs.txt
 	@touch $@
 
-# the lines of the documentation, after a page was changed; not of the pages from before there was that rule
+# the lines of the documentation, after a page was changed
 wrap: .venv/dev
 	$(BIN)/python requirements/wrap.py $(WRAPPED)
 

@@ -32,6 +32,7 @@ _LONGEST = 100
 """Characters of a quantity. Of the real ones, which fit into 64 bits, none comes near."""
 
 
+@lru_cache(maxsize=1024, typed=True)
 def parse_quantity(text: str | int | float) -> Fraction:
     """Read a Kubernetes quantity, `500m`, `2`, `1.5Gi`, `1e3`, as an exact number of its base unit.
     Raises HpcBatchError if `text` is anything else. Source: Kubernetes, resource.Quantity.
@@ -90,7 +91,7 @@ def hms(seconds: int) -> str:
 
 def rfc3339(when: datetime) -> str:
     """Write an aware time as Kubernetes does: whole seconds, UTC, `2026-11-21T10:17:35Z`."""
-    return when.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return f"{when.astimezone(UTC).replace(tzinfo=None).isoformat(timespec='seconds')}Z"
 
 
 def parse_rfc3339(text: str) -> datetime:

@@ -52,6 +52,7 @@ PACKAGES = {
         "sstat",
         "strigger",
     ),
+    "lsf": ("bsub",),
 }
 """The commands of each dialect; `hpcbatch` is ours."""
 ABSENT = {

@@ -6,7 +6,6 @@ import logging
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from datetime import UTC, datetime
 
 from hpcbatch.api.informer import Informer, WorkQueue, object_key
@@ -44,6 +43,7 @@ from hpcbatch.controller.start_bar import StartBar
 from hpcbatch.controller.statuses import Statuses
 from hpcbatch.controller.sweep import Sweeper
 from hpcbatch.controller.volcano_jobs import VolcanoJobs
+from hpcbatch.dataclass import replace
 from hpcbatch.errors import ConflictError, NotFoundError
 from hpcbatch.history.store import HistoryStore
 from hpcbatch.model.labels import JOB_ID_LABEL
@@ -52,7 +52,7 @@ from hpcbatch.model.record import JobRecord, JobStatus
 from hpcbatch.model.site import QueueConfig, SiteConfig
 from hpcbatch.model.state import WAITING, JobState, Reason
 from hpcbatch.policy.array_gate import array_gate, in_route
-from hpcbatch.policy.deadlines import unshortened, with_walltime_of
+from hpcbatch.policy.deadlines import with_grant_of, without_grant
 from hpcbatch.policy.decide import decide
 from hpcbatch.policy.observed import Decision, Observed
 from hpcbatch.policy.pod_creation import FAILED_CREATE, Refusals
@@ -499,9 +499,9 @@ class Controller:
             record = job.record
             if obstacle is None:
                 volcano_job = name
-                decision = replace(decision, status=with_walltime_of(record.status, decision.status))
+                decision = replace(decision, status=with_grant_of(record.status, decision.status))
             else:
-                status = replace(unshortened(decision.status), reason=obstacle.reason, message=obstacle.message)
+                status = replace(without_grant(decision.status), reason=obstacle.reason, message=obstacle.message)
                 # who goes first is a matter of the plan, which wakes those that it concerns
                 looks_s = [] if obstacle.reason in _OF_PLAN else [_WAITING_LOOK_S]
                 looks_s += [] if decision.look_again_s is None else [decision.look_again_s]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -19,6 +18,7 @@ from hpcbatch.controller.records import owner_reference, remove, write_status
 from hpcbatch.controller.shard import Shard
 from hpcbatch.controller.site_source import SiteSource
 from hpcbatch.controller.standings import Standings
+from hpcbatch.dataclass import replace
 from hpcbatch.dialects.registry import door
 from hpcbatch.errors import ApiError, HpcBatchError, NotFoundError, RefusedError, UnreachableError
 from hpcbatch.model.accounts import NORMAL

@@ -7,7 +7,6 @@ Volcano Job, whose annotation says where it was planned. Not safe for threads: t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
 from heapq import nsmallest
 
 from hpcbatch.api.informer import Informer, object_key
@@ -18,6 +17,7 @@ from hpcbatch.controller.plan_order import PlanOrder, Reordered, is_member_of
 from hpcbatch.controller.plan_reservations import PlanReservations, names_in
 from hpcbatch.controller.records import record_of
 from hpcbatch.controller.released import Released
+from hpcbatch.dataclass import replace
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.accounts import Accounts, first_accounts
 from hpcbatch.model.labels import JOB_ID_LABEL, PLANNED_ANNOTATION
@@ -25,6 +25,7 @@ from hpcbatch.model.record import JobRecord
 from hpcbatch.model.reservation import Reserved
 from hpcbatch.model.site import QueueConfig, SiteConfig
 from hpcbatch.model.state import JobState, Reason
+from hpcbatch.policy.in_reservations import reservation_of
 from hpcbatch.policy.owners import Owners
 from hpcbatch.policy.plan.outcome import Expected, Held, Plan, Preemption
 from hpcbatch.policy.plan.planner import Planner, make_plan
@@ -39,7 +40,6 @@ from hpcbatch.policy.planned import (
     placed_by,
     places_of,
     plan_id,
-    reservation_of,
     running_job,
     shape_of,
     used_whole,
@@ -231,12 +231,19 @@ class PlanWorld:
             self._of_others.discard(number)
         else:
             self._of_others.add(number)
-        if has_one or state is not JobState.QUEUED:
+        # a controller that was killed may have made one, but not written that down
+        is_adopted = not has_one and known is None and released is None and self._has_volcano_job(record)
+        if has_one or is_adopted or state is not JobState.QUEUED:
             self._keep_released(number, record, now_s)
+            self.released[number].is_fresh |= is_adopted
         elif Reason(status.get("reason", Reason.NONE)) in _KEPT_BY_OTHERS or number in self.blocked or not is_ours:
             self.forget(number)
         else:
             self.put_waiting(record)
+
+    def _has_volcano_job(self, record: JobRecord) -> bool:
+        found = self._volcano_jobs.get(record.namespace, job_names.job_name(record.job_id))
+        return found is not None and "deletionTimestamp" not in found["metadata"]
 
     def never_because(self, record: JobRecord) -> str:
         """The limit that the job alone is over; "": none."""
@@ -329,7 +336,9 @@ class PlanWorld:
             made_s = now_s if since is None else parse_rfc3339(since).timestamp()
             places = places_of((metadata.get("annotations") or {}).get(PLANNED_ANNOTATION, ""))
             released = Released(record, self._shape(record), places, made_s, is_fresh=False)
-            released.was_bound = record.status.start_time is not None
+            # one that Volcano has started anew by itself keeps what it counts for
+            was_restarted = bool(((volcano_job or {}).get("status") or {}).get("retryCount"))
+            released.was_bound = record.status.start_time is not None or was_restarted
             released.is_pinned = volcano_job is not None and is_pinned(volcano_job)
             self._put(record, released, now_s)
             return

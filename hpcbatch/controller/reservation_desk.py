@@ -10,7 +10,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import Final
@@ -24,6 +23,7 @@ from hpcbatch.controller.plan_gate import PlanGate
 from hpcbatch.controller.plan_reservations import is_unended, names_in, upcoming
 from hpcbatch.controller.records import remove
 from hpcbatch.controller.site_source import SiteSource
+from hpcbatch.dataclass import replace
 from hpcbatch.errors import ConflictError, HpcBatchError, NotFoundError
 from hpcbatch.model.layout import lay_out
 from hpcbatch.model.reservation import (
@@ -40,8 +40,9 @@ from hpcbatch.model.site import Launcher, Policy, QueueConfig
 from hpcbatch.model.spec import Arrangement, JobSpec
 from hpcbatch.model.state import JobState
 from hpcbatch.policy.admission import with_one_alternative
+from hpcbatch.policy.in_reservations import reservations_of
 from hpcbatch.policy.plan.snapshot import Node, Part, Reservation, RunningJob
-from hpcbatch.policy.planned import parts_of, reservations_of, seconds
+from hpcbatch.policy.planned import parts_of, seconds
 from hpcbatch.policy.recurrence import RuleError, TimeError, ZoneError, check_rule, count_of, times
 from hpcbatch.policy.reserving import DeniedError, Estate, Window, keep_chunks, keep_nodes
 from hpcbatch.policy.views import is_ready, takes_pods

@@ -9,7 +9,7 @@ from hpcbatch.dataclass import replace
 from hpcbatch.model.record import ExecHost, HostUsage, JobStatus
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.model.warning import with_warning
-from hpcbatch.policy.deadlines import unshortened
+from hpcbatch.policy.deadlines import without_grant
 from hpcbatch.policy.observed import Observed, PodView, Waiting
 from hpcbatch.policy.steps import with_steps
 from hpcbatch.typed import Any
@@ -32,7 +32,7 @@ NOTHING_USED: dict[str, Any] = {
 
 def queued_again(status: JobStatus, now: datetime) -> JobStatus:
     return replace(
-        unshortened(status),
+        without_grant(status),
         state=JobState.QUEUED,
         reason=Reason.NONE,
         message="",

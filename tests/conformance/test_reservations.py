@@ -126,6 +126,32 @@ def test_who_may_run_in_it_does_and_others_do_not(site: Site, name: str, node: s
     site.run("scancel", job)
 
 
+def test_a_job_of_several_reservations_runs_in_the_first_that_has_room(site: Site, name: str, node: str) -> None:
+    """All are shown to its end, but for accounting: the first, then the one in which it runs."""
+    other, mine = f"{name}o", ("Duration=30", f"Users={me(site)}")
+    create(site, name, f"StartTime={at(3600)}", f"Nodes={node}", *mine)
+    create(site, other, f"StartTime={at(0)}", f"Nodes={node}", *mine)
+    try:
+        both = f"{name},{other}"
+        job = site.sbatch("--reservation", both, "-t", "5", *QUIET, "--wrap", "sleep 300")
+        site.wait_state(job, "R")
+        for one in (name, other, both):
+            assert site.run("squeue", "-h", "-R", one, "-o", "%i %v %N").stdout == f"{job} {both} {node}\n"
+        assert site.run("sacct", "-X", "-n", "-P", "-j", job, "-o", "Reservation").stdout == f"{other}\n"
+        assert "Requested reservation is in use" in refused(site, "delete", f"ReservationName={other}")
+        wrong = "sbatch: error: Batch job submission failed: "
+        done = site.run("sbatch", "--reservation", f"{name},nosuch", "--wrap", "true", check=False)
+        assert (done.returncode, done.stderr.splitlines()[-1]) == (1, f"{wrong}Requested reservation is invalid")
+        as_operator(site, "scontrol", "update", f"ReservationName={name}", "Users=nobody")
+        done = site.run("sbatch", "--reservation", both, "--wrap", "true", check=False)
+        assert (done.returncode, done.stderr.splitlines()[-1]) == (1, f"{wrong}Access denied to requested reservation")
+        site.run("scancel", job)
+    finally:
+        deleted = ("scontrol", "delete", f"ReservationName={other}")
+        site.run("scancel", "--reservation", other, check=False)
+        wait_for("it is deleted", lambda: "is in use" not in as_operator(site, *deleted, check=False).stderr)
+
+
 @pytest.mark.slow
 def test_a_job_waits_for_its_reservation_and_is_ended_with_it(site: Site, name: str, node: str) -> None:
     create(site, name, f"StartTime={at(12)}", "Duration=30", f"Nodes={node}", f"Users={me(site)}")

@@ -66,7 +66,7 @@ class Agent:
 
     def __init__(self, registry: Registry, state_dir: Path, nodes: Sequence[NodeSpec]) -> None:
         self.registry = registry
-        self.state_dir = state_dir
+        self.state_dir, self._pods_dir = state_dir, state_dir.resolve() / "pods"
         self._nodes = {node.name: node for node in nodes}
         self._queue: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._runs: dict[str, PodRun] = {}
@@ -215,8 +215,11 @@ class Agent:
     def pod_directory(self, uid: str) -> Path:
         """The directory for one pod's volumes and logs; made here, mode 0700."""
         directory = self._directory(uid)
-        directory.parent.mkdir(exist_ok=True, mode=0o700)
-        directory.mkdir(exist_ok=True, mode=0o700)
+        try:
+            directory.mkdir(exist_ok=True, mode=0o700)
+        except FileNotFoundError:
+            directory.parent.mkdir(exist_ok=True, mode=0o700)
+            directory.mkdir(exist_ok=True, mode=0o700)
         return directory
 
     def volumes_directory(self, uid: str) -> str:
@@ -353,7 +356,7 @@ class Agent:
         return self.state_dir.resolve() / "podhost"
 
     def _directory(self, uid: str) -> Path:
-        return self.state_dir.resolve() / "pods" / uid
+        return self._pods_dir / uid
 
     def _start_pod_host(self) -> None:
         _clear_stale(self._work_dir)

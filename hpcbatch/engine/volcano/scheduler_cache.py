@@ -6,10 +6,11 @@ import re
 import threading
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from hpcbatch.api.port import Object, WatchEvent
+from hpcbatch.dataclass import replace
 from hpcbatch.units import parse_rfc3339
 from hpcbatch.volcano.amounts import Amounts, read_amounts
 from hpcbatch.volcano.job_objects import GROUP_ANNOTATION, QUEUE_NAME, TASK_INDEX, TASK_SPEC
