@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from hpcbatch.api.informer import Informer, Workers, WorkQueue
+from hpcbatch.api.informer import Workers, WorkQueue
 from hpcbatch.api.news import News
 from hpcbatch.api.port import Object, WatchEvent
 from hpcbatch.api.resources import (
@@ -33,6 +33,7 @@ from hpcbatch.api.resources import (
     SERVICES,
     VOLCANO_JOBS,
 )
+from hpcbatch.engine.registry.feed import Feed
 from hpcbatch.engine.volcano.news import of_group, of_job
 from hpcbatch.engine.volcano.queue_commands import run_queue_command
 from hpcbatch.engine.volcano.ssh_keys import KeyPool
@@ -72,6 +73,7 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger(__name__)
 _COMPONENT = "vc-controller-manager"
+_JOBS_KEY = (VOLCANO_JOBS.group, VOLCANO_JOBS.plural)
 _REFUSALS = 15  # Volcano's --max-requeue-num: with 5 ms * 2^n between them 164 s in all
 _NAME_TAKEN_RECHECK_S = 5.0
 _BESIDE = {"ConfigMap": CONFIGMAPS, "Secret": SECRETS, "Service": SERVICES, "NetworkPolicy": NETWORK_POLICIES}
@@ -96,10 +98,12 @@ class JobController:
         self._queue: WorkQueue[WorkKey] = WorkQueue(longest_backoff_s=200.0)
         self._workers = Workers(self._queue, self._work, name="job-controller")
         self._keys = KeyPool()
-        self._pods = Informer(registry, PODS, on_event=self._on_pod)
-        self._groups = Informer(registry, PODGROUPS, on_event=self._on_group)
-        self._jobs = Informer(registry, VOLCANO_JOBS, on_event=self._on_job)
-        self._commands = Informer(registry, COMMANDS, on_event=self._on_command)
+        self._feeds = (
+            Feed(registry, PODS, self._on_pod),
+            Feed(registry, PODGROUPS, self._on_group),
+            Feed(registry, VOLCANO_JOBS, self._on_job),
+            Feed(registry, COMMANDS, self._on_command),
+        )
         self._lock = threading.Lock()
         self._by_job: dict[tuple[str, str], dict[str, Object]] = defaultdict(dict)
         self._evicted: dict[str, list[Evicted]] = defaultdict(list)
@@ -110,15 +114,14 @@ class JobController:
     def start(self) -> None:
         """Returns when everything that was there is known and being worked on."""
         self._keys.start()
-        for informer in (self._pods, self._groups, self._jobs, self._commands):
-            informer.start()
-            informer.synced.wait(30)
+        for feed in self._feeds:
+            feed.start()
         self._workers.start()
 
     def stop(self) -> None:
         self._workers.stop()
-        for informer in (self._commands, self._jobs, self._groups, self._pods):
-            informer.stop()
+        for feed in reversed(self._feeds):
+            feed.stop()
         self._keys.stop()
 
     # What has changed
@@ -149,7 +152,7 @@ class JobController:
                 if not self._by_job[key]:
                     del self._by_job[key]
                 view = pod_view(pod)
-                job = self._jobs.get(*key)
+                job = self._registry.store.get(_JOBS_KEY, *key)
                 if not view.is_marked and job is not None and job["metadata"]["uid"] == owner["uid"]:
                     self._evicted[owner["uid"]].append(Evicted(pod=view, at=self._now()))
         if is_news:
