@@ -52,7 +52,11 @@ PACKAGES = {
         "sstat",
         "strigger",
     ),
-    "lsf": ("bsub",),
+    "lsf": (
+        "bjobs",
+        "bkill",
+        "bsub",
+    ),
 }
 """The commands of each dialect; `hpcbatch` is ours."""
 ABSENT = {

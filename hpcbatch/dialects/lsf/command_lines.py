@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from hpcbatch.dialects.lsf.commands import COMMANDS, usage
 from hpcbatch.dialects.lsf.help import USAGE
 from hpcbatch.dialects.lsf.table import OPTIONS, Rule
 from hpcbatch.model.command_line import CommandLine, Flag, Word
@@ -17,6 +18,7 @@ _WORDS: Final[Mapping[str, Word]] = {
     "q": Word.QUEUE,
     "u": Word.USER,
 }
+_THERE: Final = frozenset({"bjobs", "bkill"})
 _VARIABLES: Final = (
     ("LSB_DEFAULTQUEUE", "-q"),
     ("LSB_DEFAULTPROJECT", "-P"),
@@ -37,7 +39,21 @@ def command_lines() -> dict[str, CommandLine]:
         operands=(Word.COMMAND, Word.FILE),
         variables=_VARIABLES,
     )
-    return {"bsub": bsub}
+    others = {
+        name: CommandLine(
+            name=name,
+            about=command.about,
+            usage=usage(name),
+            flags=tuple(
+                Flag((f"-{option}",), each.takes, each.about, each.value, each.word)
+                for option, each in command.options.items()
+            ),
+            operands=() if command.operand is None else (command.operand,),
+        )
+        for name, command in COMMANDS.items()
+        if name in _THERE
+    }
+    return {"bsub": bsub, **others}
 
 
 def _flag(name: str, rule: Rule) -> Flag:
