@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
 from datetime import timedelta
 from functools import partial
 
 from hpcbatch.cli.common import EndedError, Session, complain, run
 from hpcbatch.cli.lsf.common import describe
-from hpcbatch.model.text import printable_lines
+from hpcbatch.cli.lsf.jobs import print_lines
 from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -38,13 +37,13 @@ def _body(session: Session) -> int:
     rows, is_complete = _rows(session, line)
     code = 0 if is_complete else _FAILED
     if "sum" in line:
-        _print(bjobs.summary(rows))
+        print_lines(bjobs.summary(rows))
         return code
     if form is not None and "json" in line:
         from hpcbatch.cli.lsf.jobs import with_records
         from hpcbatch.dialects.lsf.fields import as_json
 
-        _print([as_json(with_records(session, rows), form)])
+        print_lines([as_json(with_records(session, rows), form)])
         return code
     if not rows:
         if line.operands and not is_complete:
@@ -54,15 +53,15 @@ def _body(session: Session) -> int:
         from hpcbatch.cli.lsf.jobs import with_records
         from hpcbatch.dialects.lsf.fields import lines
 
-        _print(lines(with_records(session, rows), form, noheader="noheader" in line))
+        print_lines(lines(with_records(session, rows), form, noheader="noheader" in line))
     elif "l" in line:
         from hpcbatch.cli.lsf.jobs import with_records
         from hpcbatch.dialects.lsf.long import job_text, separated
 
         blocks = (job_text(job, unformatted="UF" in line) for job in with_records(session, rows))
-        _print(separated(blocks, "-" * 78))
+        print_lines(separated(blocks, "-" * 78))
     else:
-        _print(bjobs.table(rows, line, session.now, session.zone))
+        print_lines(bjobs.table(rows, line, session.now, session.zone))
     return code
 
 
@@ -121,9 +120,5 @@ def _arrays(session: Session, line: Line) -> int:
         found = [row for row in found if choice.takes(row) and ("a" in line or not row.state.is_final)]
     if not found:
         raise EndedError("No unfinished job array found" if not line.operands else "", _FAILED)
-    _print(bjobs.arrays(found, unfolded(rows, ended=True), noheader="noheader" in line))
+    print_lines(bjobs.arrays(found, unfolded(rows, ended=True), noheader="noheader" in line))
     return 0
-
-
-def _print(lines: Iterable[str]) -> None:
-    sys.stdout.write("".join(f"{printable_lines(line)}\n" for line in lines))

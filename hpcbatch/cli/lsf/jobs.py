@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Sequence
 
 from hpcbatch.cli.common import NO_CONNECTION, EndedError, Session, complain
@@ -168,3 +169,26 @@ def members_of(session: Session, target: Target) -> list[JobRow]:
     if target.members is not None and not rows:
         raise UnknownJobError(target.shown)
     return rows
+
+
+def ended_jobs(session: Session, line: Line, stats: frozenset[str]) -> tuple[list[Job], bool]:
+    """The jobs of bhist and bacct with their records, and whether all that the line names are there."""
+    from hpcbatch.dialects.lsf.rows import UNFINISHED, choice_of, number, unfolded
+    from hpcbatch.dialects.lsf.states import STAT
+
+    if line.operands and line.operands != ("0",):
+        named = parse_ids(line.operands)
+        rows = rows_of_ids(session, named, ended=True)
+        known = {number(row) for row in rows}
+        is_complete = all(one.number in known for _, one in named)
+        return with_records(session, [row for row in rows if STAT[row.state] in stats]), is_complete
+    choice = choice_of(line, session.user, stats)
+    ended = bool(stats - UNFINISHED)
+    rows = unfolded(all_rows(session, ended=ended), ended=ended)
+    return with_records(session, [row for row in rows if choice.takes(row)]), True
+
+
+def print_lines(lines: Iterable[str]) -> None:
+    from hpcbatch.model.text import printable_lines
+
+    sys.stdout.write("".join(f"{printable_lines(line)}\n" for line in lines))

@@ -18,7 +18,6 @@ _WORDS: Final[Mapping[str, Word]] = {
     "q": Word.QUEUE,
     "u": Word.USER,
 }
-_THERE: Final = frozenset({"bjobs", "bkill"})
 _VARIABLES: Final = (
     ("LSB_DEFAULTQUEUE", "-q"),
     ("LSB_DEFAULTPROJECT", "-P"),
@@ -51,7 +50,6 @@ def command_lines() -> dict[str, CommandLine]:
             operands=() if command.operand is None else (command.operand,),
         )
         for name, command in COMMANDS.items()
-        if name in _THERE
     }
     return {"bsub": bsub, **others}
 

@@ -101,7 +101,7 @@ def _members(array: JobRow, own: Mapping[int, JobRow], wanted: Indices | None) -
     for row in rows_of(array, own, wanted):
         if row.array_id == row.job_id and row.state is JobState.QUEUED:  # it has no record yet
             state = array.state if array.state in WAITING else JobState.QUEUED
-            row = row._replace(state=JobState.HELD if row.array_index in held else state)  # noqa: PLW2901
+            row = row._replace(state=JobState.HELD if (row.array_index or 0) in held else state)  # noqa: PLW2901
         rows.append(row._replace(submit_time=array.submit_time))
     return rows
 
