@@ -37,6 +37,7 @@ from hpcbatch.controller.reservation_desk import ReservationDesk
 from hpcbatch.controller.routes import Routes
 from hpcbatch.controller.runs import Runs
 from hpcbatch.controller.set_aside import SetAside, unmarked
+from hpcbatch.controller.shard import Shard
 from hpcbatch.controller.site_source import SiteSource
 from hpcbatch.controller.start_bar import StartBar
 from hpcbatch.controller.statuses import Statuses
@@ -48,7 +49,7 @@ from hpcbatch.history.store import HistoryStore
 from hpcbatch.model.labels import JOB_ID_LABEL
 from hpcbatch.model.queue_switches import Switches, switches_of
 from hpcbatch.model.record import JobRecord, JobStatus
-from hpcbatch.model.site import SiteConfig
+from hpcbatch.model.site import QueueConfig, SiteConfig
 from hpcbatch.model.state import WAITING, JobState, Reason
 from hpcbatch.policy.array_gate import array_gate, in_route
 from hpcbatch.policy.deadlines import with_grant_of, without_grant
@@ -60,6 +61,7 @@ from hpcbatch.volcano import job_names
 
 _LOG = logging.getLogger(__name__)
 _WAITING_LOOK_S = 30.0  # how often the numbers in a waiting job's reason are refreshed
+_COMMAND_AGAIN_S = 5.0  # Volcano may be killed between taking a Command and carrying it out
 _HUNG_S = 300.0  # far more than all of a job's API requests take if each times out
 _SITE_LOOK_S = 0.5
 _WORKERS = 2
@@ -81,10 +83,11 @@ class Controller:
         is_history_served: Callable[[], bool] = lambda: True,
         read_log: ReadLog | None = None,
         prepare_site: Callable[[SiteConfig], None] = lambda _: None,
+        shard: str | None = None,
     ) -> None:
         """`defaults` fill the gaps of the site's configuration; `prepare_site` is called before a new one takes effect.
         Without a `history` ended jobs stay BatchJobs for as long as the site keeps them; without `read_log` running
-        jobs show no usage.
+        jobs show no usage. `shard`: it has the jobs of that shard's queues only, see Shard.
         """
         self._api = api
         self._queue: WorkQueue[Key] = WorkQueue(supersedes=True)
@@ -107,12 +110,19 @@ class Controller:
             defaults,
             prepare=prepare_site,
             on_change=self._on_site,
-            on_reservation=lambda event: self._desk.on_event(event),  # noqa: PLW0108  it is made later
+            on_reservation=lambda event: self._desk.on_event(event) if self._shard.is_main else None,
             on_reserved=lambda names: self._desk.on_reserved(names),  # noqa: PLW0108
         )
+        self._shard = Shard(shard, self._batchjobs, self._sites)
+        self._queues_seen: tuple[QueueConfig, ...] = ()
         self._node_marks = NodeMarks(self._sites, self._pods, look=self._look_at)
         self._dependents = Dependents(
-            api, self._batchjobs, key_of=self._key_of, ended=self._from_history, wake=self._queue.add
+            api,
+            self._batchjobs,
+            key_of=self._key_of,
+            ended=self._from_history,
+            wake=self._queue.add,
+            is_ours=self._shard.has,
         )
         rooms = NodeRooms(self._nodes, self._pods)
         self._intake = Intake(
@@ -124,6 +134,7 @@ class Controller:
             namespaces=self._namespaces,
             batchjobs=self._batchjobs,
             dependents=self._dependents,
+            shard=self._shard,
             highest_ended=(lambda: 0) if history is None else history.highest_number,
         )
         self._arrays = Arrays(
@@ -149,6 +160,7 @@ class Controller:
             rooms=rooms,
             usage=PastUsage(self._batchjobs, history),
             wake=self._queue.add_after,
+            is_ours=self._shard.has,
         )
         self._intake.foresee = self._plan.foresee
         self._desk = ReservationDesk(
@@ -220,7 +232,9 @@ class Controller:
         ]
         self._stopping = threading.Event()
         sweeper = Sweeper(api, self._sites, self._batchjobs, self._namespaces, self._stopping)
-        self._threads += [sweeper.thread, self._plan.thread, self._desk.thread]
+        self._threads += [self._plan.thread]
+        if self._shard.is_main:
+            self._threads += [sweeper.thread, self._desk.thread]
         if self._archive is not None:
             self._threads.append(self._archive.thread)
         if self._usage is not None:
@@ -298,7 +312,8 @@ class Controller:
         try:
             self._note(event)
         finally:  # a client waits for a reply even if the record is broken
-            if event.type != "DELETED" and not self._own_writes.is_settled(event.object):
+            is_ours = event.type != "DELETED" and self._shard.has(event.object)
+            if is_ours and not self._own_writes.is_settled(event.object):
                 self._queue.add(object_key(event.object))
 
     def _note(self, event: WatchEvent) -> None:
@@ -308,7 +323,7 @@ class Controller:
         self._licenses.on_event(event)
         self._intake.standings.on_event(event)
         self._plan.on_batchjob(event)
-        if self._usage is not None:
+        if self._usage is not None and (event.type == "DELETED" or self._shard.has(event.object)):
             self._usage.on_batchjob(event)
         if event.type == "DELETED":
             self._by_number.pop(number, None)
@@ -346,7 +361,8 @@ class Controller:
     def _on_node(self, event: WatchEvent) -> None:
         self._offers.on_event(event)
         self._plan.on_node(event)
-        self._desk.on_node(event)
+        if self._shard.is_main:
+            self._desk.on_node(event)
         self._node_marks.on_event(event)
 
     def _on_pod(self, event: WatchEvent) -> None:
@@ -378,6 +394,11 @@ class Controller:
 
     def _on_site(self) -> None:
         self._plan.on_site()
+        queues = self._site.queues
+        if self._shard.name is not None and queues != self._queues_seen:
+            self._queues_seen = queues
+            for obj in self._batchjobs.items():  # others may be ours now
+                self._queue.add(object_key(obj))
         self._look_at_waiting()
 
     def _look_at_waiting(self) -> None:
@@ -412,7 +433,7 @@ class Controller:
 
     def _reconcile(self, key: Key) -> float | None:
         obj = self._batchjobs.get(*key)
-        if obj is None or "deletionTimestamp" in obj["metadata"]:
+        if obj is None or "deletionTimestamp" in obj["metadata"] or not self._shard.has(obj):
             return None
         if self._own_writes.is_outdated(obj):
             obj = self._batchjobs.get(*key)  # its event may have come meanwhile, which led to no look
@@ -469,6 +490,8 @@ class Controller:
             decision = replace(decision, terminate=False, look_again_s=left_s)
         if decision.terminate:
             self._volcano_jobs.terminate(namespace, name)
+            again_s = decision.look_again_s or _COMMAND_AGAIN_S
+            decision = replace(decision, look_again_s=min(again_s, _COMMAND_AGAIN_S))
         if decision.let_start:
             self._start_bar.let_start(record, next(pod.uid for pod in seen.pods if pod.index == 0))
         for pod in decision.give_up:

@@ -15,6 +15,7 @@ from hpcbatch.controller.dependents import Dependents
 from hpcbatch.controller.node_offers import NodeOffers
 from hpcbatch.controller.numbers import JobNumbers
 from hpcbatch.controller.records import owner_reference, remove, write_status
+from hpcbatch.controller.shard import Shard
 from hpcbatch.controller.site_source import SiteSource
 from hpcbatch.controller.standings import Standings
 from hpcbatch.dataclass import replace
@@ -68,10 +69,11 @@ class Intake:
         namespaces: Informer,
         dependents: Dependents,
         batchjobs: Informer,
+        shard: Shard,
         highest_ended: Callable[[], int] = lambda: 0,
     ) -> None:
         self._api, self._sites, self._queues = api, sites, queues
-        self.offers = offers
+        self.offers, self._shard = offers, shard
         self._rooms, self._namespaces = rooms, namespaces
         self.foresee: Callable[[JobRecord], Foreseen] = lambda record: Foreseen(record.job_id, record.queue, 0)
         """When a job would start that is only tested; by the plan, where there is one."""
@@ -146,6 +148,9 @@ class Intake:
         asked = asked_queues(spec, site, self._exists, (each["metadata"]["name"] for each in self._queues.items()))
         translated = translate(spec, site, self.offers.words())
         translated = replace(translated, spec=translated.spec.with_host_names(self.offers.host_names()))
+        for queue in asked.queues:
+            if queue.name != stays_in:
+                self._shard.check(queue, spec)
         admitted: list[tuple[QueueConfig, Granted]] = []
         refusal: HpcBatchError | None = None
         for queue in asked.queues:
@@ -266,8 +271,10 @@ class Intake:
     def _grant_in(
         self, queue: QueueConfig, translated: Translated, owner: Identity, site: SiteConfig, *, stays: bool
     ) -> Granted:
-        volcano_state = "Open" if stays else self.volcano_state(queue.volcano_queue)
         spec, ignored = translated.spec, translated.ignored
+        if not stays:
+            self._shard.check(queue, spec)
+        volcano_state = "Open" if stays else self.volcano_state(queue.volcano_queue)
         if any(chunk.tmp_bytes for chunk in spec.chunks) and not self.offers.have_disk(queue):
             spec, ignored = without_disk(spec), (*ignored, NO_DISK)
         granted = admit(

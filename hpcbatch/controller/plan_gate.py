@@ -98,6 +98,7 @@ class PlanGate:
         rooms: NodeRooms,
         usage: PastUsage,
         wake: Callable[[Key, float], None],
+        is_ours: Callable[[Object], bool] = lambda _: True,
     ) -> None:
         self._sites, self._nodes, self._rooms, self._wake = sites, nodes, rooms, wake
         self._lock = threading.RLock()
@@ -107,6 +108,7 @@ class PlanGate:
             lambda: sites.in_force.config,
             lambda: sites.accounts.in_force,
             PlanOrder(usage),
+            is_ours=is_ours,
         )
         self._usage, self._ranked = usage, float("-inf")
         self._rank_cost_s, self._news = 0.0, PlanNews()

@@ -69,8 +69,14 @@ class PlanWorld:
         site: Callable[[], SiteConfig],
         accounts: Callable[[], Accounts],
         order: PlanOrder,
+        *,
+        is_ours: Callable[[Object], bool] = lambda _: True,
     ) -> None:
-        self.order = order
+        """`is_ours`: whether a BatchJob is this controller's. Another shard's jobs that have Volcano Jobs take room and
+        count against limits; those that wait are not planned.
+        """
+        self.order, self._is_ours = order, is_ours
+        self._of_others: set[str] = set()
         self._batchjobs, self._volcano_jobs, self._site, self._accounts = batchjobs, volcano_jobs, site, accounts
         self._owners = Owners(first_accounts(), frozenset())
         self._seen_site: SiteConfig | None = None
@@ -211,23 +217,27 @@ class PlanWorld:
             return
         self._ids[key], self.keys[number] = number, key
         state, has_one = JobState(status["state"]), bool(status.get("volcanoJob"))
+        released = self.released.get(number)
+        if not has_one and released is not None and released.is_fresh:
+            return  # its Volcano Job is being made, whatever the record says, which may still show it as held
         if state is not JobState.QUEUED and not has_one and status.get("startTime") is None:
             self.forget(number)
             return
-        released = self.released.get(number)
-        if not has_one and released is not None and released.is_fresh:
-            return  # its Volcano Job is being made
         try:
             record = record_of(obj)
         except UNREADABLE:
             self.forget(number)
             return
+        if is_ours := self._is_ours(obj):
+            self._of_others.discard(number)
+        else:
+            self._of_others.add(number)
         # a controller that was killed may have made one, but not written that down
         is_adopted = not has_one and known is None and released is None and self._has_volcano_job(record)
         if has_one or is_adopted or state is not JobState.QUEUED:
             self._keep_released(number, record, now_s)
             self.released[number].is_fresh |= is_adopted
-        elif Reason(status.get("reason", Reason.NONE)) in _KEPT_BY_OTHERS or number in self.blocked:
+        elif Reason(status.get("reason", Reason.NONE)) in _KEPT_BY_OTHERS or number in self.blocked or not is_ours:
             self.forget(number)
         else:
             self.put_waiting(record)
@@ -378,7 +388,8 @@ class PlanWorld:
                 placed[node] = {name: max(there.get(name, 0), vector.get(name, 0)) for name in {*there, *vector}}
         ends = ends_s(released.record, self._site(), released_s=released.released_s, now_s=now_s)
         owner = self._owners.owner_of(released.record, self._site())
-        yields = None if self.claims.is_victim(job_id) else self.claims.rules.yields(released.record)
+        is_left_alone = job_id in self._of_others or self.claims.is_victim(job_id)
+        yields = None if is_left_alone else self.claims.rules.yields(released.record)
         reservation = reservation_of(released.record, self._site())
         job = running_job(released.record, placed, ends, owner, yields=yields, reservation=reservation)
         job = replace(job, uses=used_whole(released.shape, placed, released.places))
@@ -421,6 +432,7 @@ class PlanWorld:
         if self.waiting.pop(job_id, None) is not None:
             self._planner.drop_job(job_id)
             self.is_changed = True
+        self._of_others.discard(job_id)
         if (key := self.keys.pop(job_id, None)) is not None:
             self._ids.pop(key, None)
 
@@ -439,7 +451,7 @@ class PlanWorld:
     def stalled(self, now_s: float) -> Iterator[Released]:
         """Those that have just been found to be so."""
         for job_id, released in self.released.items():
-            if released.waits and not released.is_stalled and not released.is_fresh:
+            if released.waits and not (released.is_stalled or released.is_fresh or job_id in self._of_others):
                 is_lost = any(not self._is_open(place.node) for place in released.places)
                 if is_lost or now_s - released.released_s >= STALLED_S:
                     released.is_stalled = True

@@ -24,6 +24,7 @@ from hpcbatch.controller.controller import Controller
 from hpcbatch.controller.guarded import GuardedApi
 from hpcbatch.controller.leader import Candidate, Timing
 from hpcbatch.errors import HpcBatchError
+from hpcbatch.model.state import JobState
 from hpcbatch.site.file import CLUSTER_DEFAULTS
 
 if TYPE_CHECKING:
@@ -49,18 +50,21 @@ class Process:
         timing: Timing | None,
         history_dsn: Path | None = None,
         history_port: int = 0,
+        shard: str = "",
     ) -> None:
         """`timing` None: act without an election. `history_dsn` is the file with the address of the history's database,
-        and may be missing; the history is served on `history_port`.
+        and may be missing; the history is served on `history_port`. `shard`: it acts for that shard's queues, with a
+        Lease of its own.
         """
         self._environ = environ
+        self._shard = shard
         self._response_s = 0.5 * (timing or Timing()).renew_s  # a renewal may fail once and be retried in time
         self._candidate: Candidate | None = None
         if timing is not None:
             self._candidate = Candidate(
                 self._connect_for_lease,
                 namespace=namespace,
-                name=_LEASE,
+                name=f"{_LEASE}-{shard}" if shard else _LEASE,
                 identity=f"{os.uname().nodename}_{secrets.token_hex(4)}",
                 timing=timing,
             )
@@ -149,6 +153,7 @@ class Process:
             self._history,
             is_history_served=self._is_history_served,
             read_log=HttpApi(self._connection).log_end,
+            shard=self._shard,
         )
         threading.Thread(target=self._start, args=(self._controller,), name="start", daemon=True).start()
 
@@ -209,8 +214,11 @@ class Process:
         if controller is None or api is None:
             return
         jobs = GaugeMetricFamily("hpcbatch_jobs", "BatchJobs by state.", labels=["state"])
-        for state, count in sorted(controller.count_by_state().items()):
-            jobs.add_metric([state], count)
+        counts = controller.count_by_state()
+        for state in sorted(
+            {*JobState, *counts}
+        ):  # a state without jobs is 0: a dashboard takes a lost series for a fault
+            jobs.add_metric([state], counts.get(state, 0))
         yield jobs
         work, mailer = controller.work, controller.mailer
         yield CounterMetricFamily("hpcbatch_reconciles", "Looks at a job.", value=work.handled)

@@ -98,6 +98,7 @@ class JobRow(NamedTuple):
     """In which it may start, too, while it waits."""
     resources: str = ""
     """Further countable ones by the site's names: `fpga=1,gpu=8`."""
+    submit_host: str = ""
     components: str = ""
     """How many a heterogeneous job has; in the row of one of them `1/3` (dialects.slurm.component_records)."""
 
@@ -267,6 +268,7 @@ COLUMNS: Final = (
     Column("UsedReservation", "string", ".status.reservation", {"used_reservation": _text}),
     Column("Resources", "string", ".status.summary.resources", {"resources": _text}),
     Column("Components", "string", ".spec.attributes.het_size", {"components": _text}),
+    Column("SubmitHost", "string", ".spec.submitHost", {"submit_host": _text}),
     Column("Dialect", "string", ".spec.dialect", {"dialect": _text}),
     Column("Server", "string", ".spec.server", {"server": lambda cell: cell or "localhost"}),
 )
