@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import secrets
@@ -49,18 +50,21 @@ class Process:
         timing: Timing | None,
         history_dsn: Path | None = None,
         history_port: int = 0,
+        shard: str = "",
     ) -> None:
         """`timing` None: act without an election. `history_dsn` is the file with the address of the history's database,
-        and may be missing; the history is served on `history_port`.
+        and may be missing; the history is served on `history_port`. `shard`: it acts for that shard's queues, with a
+        Lease of its own.
         """
         self._environ = environ
+        self._shard = shard
         self._response_s = 0.5 * (timing or Timing()).renew_s  # a renewal may fail once and be retried in time
         self._candidate: Candidate | None = None
         if timing is not None:
             self._candidate = Candidate(
                 self._connect_for_lease,
                 namespace=namespace,
-                name=_LEASE,
+                name=f"{_LEASE}-{shard}" if shard else _LEASE,
                 identity=f"{os.uname().nodename}_{secrets.token_hex(4)}",
                 timing=timing,
             )
@@ -149,6 +153,7 @@ class Process:
             self._history,
             is_history_served=self._is_history_served,
             read_log=HttpApi(self._connection).log_end,
+            shard=self._shard,
         )
         threading.Thread(target=self._start, args=(self._controller,), name="start", daemon=True).start()
 
@@ -160,6 +165,8 @@ class Process:
             _LOG.exception("the controller cannot start")
             self._failure = f"the controller cannot start: {error}"
         else:
+            gc.collect()
+            gc.freeze()  # collections need not go through ten thousands of records again and again
             _LOG.info("acting, %.1f s after the caches began to fill", time.monotonic() - began)
 
     def _has_new_credentials(self) -> bool:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from hpcbatch.dialects.lsf import environment as lsf_environment
 from hpcbatch.dialects.pbs import environment as pbs_environment
 from hpcbatch.dialects.pbs.states import LETTER, SUBSTATE
 from hpcbatch.dialects.pbs.variables import job_variables
@@ -166,6 +167,7 @@ def test_variables() -> None:
     names = set(pbs_environment.environment(placed(Dialect.PBS)))
     names |= set(job_variables(environ, listed={}, export_all=False, cwd="/", user="u"))
     names |= set(slurm_environment.environment(placed(Dialect.SLURM)))
+    names |= set(lsf_environment.environment(placed(Dialect.LSF)))
     for dialect in Dialect:
         runner_words = door(dialect).run_setup(placed(dialect)).words
         names |= {*runner_words.start_variables, *runner_words.host_variables} - {"TMPDIR", "SHELL"}
