@@ -179,7 +179,7 @@ def test_a_volcano_job_that_was_given_up_is_not_taken_for_the_next(cluster: Clus
 
 
 class LostWatch:
-    """An Api whose first watch of BatchJobs tells of a record's creation, then of nothing until its Volcano Job is known
+    """An Api whose first watch of BatchJobs tells of the creation of a record, then of nothing until its job is known
     to have ended; then it breaks, and all that it missed comes with the next list.
     """
 
