@@ -15,14 +15,14 @@ def test_submitit(program: Program) -> None:
     assert found["states"] == ["COMPLETED", "FAILED", "CANCELLED"]
 
 
-@pytest.mark.parametrize("system", ["slurm", "pbs"])
+@pytest.mark.parametrize("system", ["slurm", "pbs", "lsf"])
 def test_dask_jobqueue(program: Program, system: str) -> None:
     found = program("dask-jobqueue", "use_dask_jobqueue.py", system)
     assert found["total"] == 285
     assert found["listed"] >= 2
 
 
-@pytest.mark.parametrize("system", ["slurm", "pbs"])
+@pytest.mark.parametrize("system", ["slurm", "pbs", "lsf"])
 def test_psij(program: Program, system: str) -> None:
     found = program("psij-python", "use_psij.py", system)
     assert found["good"][0] == "COMPLETED"
@@ -32,7 +32,7 @@ def test_psij(program: Program, system: str) -> None:
     assert found["ids"] == [True, True, True]
 
 
-@pytest.mark.parametrize("system", ["slurm", "pbs"])
+@pytest.mark.parametrize("system", ["slurm", "pbs", "lsf"])
 def test_parsl(program: Program, system: str) -> None:
     found = program("parsl", "use_parsl.py", system, "127.0.0.1")
     assert found["results"] == [0, 2, 4, 6]
