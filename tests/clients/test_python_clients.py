@@ -28,7 +28,9 @@ def test_psij(program: Program, system: str) -> None:
     assert found["good"][0] == "COMPLETED"
     assert found["bad"][0] == "FAILED"
     # Of PBS only 265 counts as cancelled; a job that SIGTERM ends has 271, as with OpenPBS.
-    assert found["long"][0] == {"slurm": "CANCELED", "pbs": "FAILED"}[system]
+    # Of LSF it knows no reason of an end: it stumbles over each job that has one, as all have that bkill ends.
+    cancelled = {"slurm": "CANCELED", "pbs": "FAILED", "lsf": None}[system]
+    assert (found["long"] or [None])[0] == cancelled
     assert found["ids"] == [True, True, True]
 
 
