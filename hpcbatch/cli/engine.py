@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import logging.handlers
 import os
@@ -26,9 +27,9 @@ from hpcbatch.engine.server.certificates import ensure_certificate
 from hpcbatch.engine.server.kubeconfig import write_kubeconfig
 from hpcbatch.engine.server.server import ApiServer, ServerError
 from hpcbatch.engine.volcano.admission import register_volcano_admission
-from hpcbatch.engine.volcano.job_controller import JobController
 from hpcbatch.engine.volcano.scheduler import Scheduler
 from hpcbatch.errors import HpcBatchError
+from hpcbatch.gang.job_controller import JobController
 from hpcbatch.history.databases import SqliteDatabase
 from hpcbatch.history.store import HistoryStore
 from hpcbatch.model.site import SiteConfig
@@ -37,6 +38,8 @@ from hpcbatch.typed import Protocol
 
 _LOG_BYTES = 5 * 2**20
 _LOOK_S = 1.0
+_GC_THRESHOLDS = (10_000, 20, 20)
+"""Few of the engine's objects refer to each other in a circle, and looking for these takes its time."""
 
 
 def main() -> None:
@@ -58,6 +61,8 @@ def main() -> None:
             engine.start()
             print("ready", engine.memory_limits, engine.warning, sep="\t", file=told, flush=True)
             told.close()
+            gc.freeze()  # what is there by now stays
+            gc.set_threshold(*_GC_THRESHOLDS)
             while not stop.wait(_LOOK_S) and not engine.failure:
                 pass
             if failure := engine.failure:
@@ -105,7 +110,12 @@ class Engine:
         self._controller = Controller(
             registry, self._site, self._history, read_log=self._agent.log_end, prepare_site=self._make_queues
         )
-        self._parts: list[Part] = [self._agent, Scheduler(registry), JobController(registry), self._controller]
+        self._parts: list[Part] = [
+            self._agent,
+            Scheduler(registry),
+            JobController(registry, registry.record_event),
+            self._controller,
+        ]
 
     @property
     def memory_limits(self) -> str:
