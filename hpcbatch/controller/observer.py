@@ -73,8 +73,9 @@ class Observer:
             volcano_job=volcano_job,
             was_created=bool(job.volcano_job),
             pods=self._with_events(record.namespace, views, now),
+            pods_wanted=pods.wanted,
             waiting=self._waiting(record)
-            if volcano_job and not any(v.node for v in views)
+            if volcano_job and (volcano_job.lacks_nodes(views, pods.wanted) or not any(v.node for v in views))
             else Waiting(reason=Reason.NONE, message=""),
             now=now,
             is_barred=is_final and not views and self._start_bar.has_started(record),

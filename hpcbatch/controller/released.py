@@ -22,12 +22,14 @@ class Released:
     """All its pods have had their nodes."""
     is_stalled: bool = False
     is_pinned: bool = False
+    one_by_one: bool = False
+    """Its scheduler gives one pod its node without looking at the others."""
     pods: tuple[BoundPod, ...] = ()
 
     @property
     def waits(self) -> bool:
-        """Volcano has placed none of its pods."""
-        return not self.was_bound and not self.pods
+        """None of its pods has been placed; of one whose pods are placed one by one, not all."""
+        return not self.was_bound and (self.one_by_one or not self.pods)
 
     def take_note_of(self, pods: tuple[BoundPod, ...]) -> None:
         """What pods of it have nodes now; those of a run before may still be going."""
@@ -42,6 +44,7 @@ class Released:
         """Why it is planned anew."""
         nodes = ", ".join(sorted({place.node for place in self.places})[:3])
         where = f" on {nodes}" if nodes else ""
-        text = f"Volcano has not started it{where} within {after_s:.0f} s"
+        who = "The scheduler" if self.one_by_one else "Volcano"
+        text = f"{who} has not started it{where} within {after_s:.0f} s"
         said = self.record.status.message
         return f"{text}: {said}" if said else text

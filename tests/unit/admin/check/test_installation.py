@@ -121,7 +121,7 @@ def manifests() -> list[dict[str, Any]]:
         for path in sorted(DEPLOY.rglob("*.yaml"))
         if "chart" not in path.relative_to(DEPLOY).parts  # it has templates, and links to these files
         for obj in yaml.safe_load_all(path.read_text())
-        if obj is not None
+        if isinstance(obj, dict)  # a list is a patch
     ]
 
 
