@@ -23,7 +23,7 @@ def placed(volcano_job: Object, released: Released, record: JobRecord, launcher:
         return volcano_job
     parts = job_names.parts_of_pods(record.job_id, record.status.layout, launcher)
     hosts = _hosts_of_parts(released.places, nodes)
-    if released.one_by_one:
+    if released.scheduler.binds_one_by_one:
         volcano_job = with_pod_nodes(volcano_job, _of_each_pod(parts, hosts))
     elif released.is_pinned:
         its = {task: {host for part in set(of_task) for host in hosts.get(part, ())} for task, of_task in parts.items()}

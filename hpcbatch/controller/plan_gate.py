@@ -443,11 +443,12 @@ class PlanGate:
 
     def _withdraw(self) -> None:
         """Choose those of the jobs that Volcano does not start whose place others get, or that it can never start
-        where they are pinned.
+        where they are pinned, or that keep some nodes without having all.
         """
         chosen: dict[str, Waiting] = {}
         for job_id, released in self._world.released.items():
-            if released.is_stalled and released.waits and (job_id in self._plan.held or released.is_pinned):
+            is_kept = released.is_pinned or bool(released.pods)
+            if released.is_stalled and released.waits and (job_id in self._plan.held or is_kept):
                 chosen[job_id] = Waiting(reason=Reason.RESOURCES, message=self._stalled(released))
         for job_id in chosen.keys() - self._withdrawn.keys():
             _LOG.warning("job %s: %s; it is planned anew", job_id, chosen[job_id].message)

@@ -312,8 +312,8 @@ class PlanWorld:
     def put_released(self, record: JobRecord, places: tuple[Place, ...], now_s: float, *, is_pinned: bool) -> None:
         """The job gets its Volcano Job now."""
         released = Released(record, self._shape(record), places, now_s, True)
-        released.one_by_one = self._site().scheduler.binds_one_by_one
-        released.is_pinned = is_pinned or released.one_by_one
+        released.scheduler = self._site().scheduler
+        released.is_pinned = is_pinned or released.scheduler.binds_one_by_one
         self._put(record, released, now_s)
 
     def _keep_released(self, job_id: str, record: JobRecord, now_s: float) -> None:
@@ -329,8 +329,8 @@ class PlanWorld:
             was_restarted = bool(((volcano_job or {}).get("status") or {}).get("retryCount"))
             released.was_bound = record.status.start_time is not None or was_restarted
             if volcano_job is not None:
-                released.one_by_one = scheduler_of(volcano_job).binds_one_by_one
-                released.is_pinned = released.one_by_one or is_pinned(volcano_job)
+                released.scheduler = scheduler_of(volcano_job)
+                released.is_pinned = released.scheduler.binds_one_by_one or is_pinned(volcano_job)
             self._put(record, released, now_s)
             return
         released.is_fresh = False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hpcbatch.dataclass import dataclass
 from hpcbatch.model.record import JobRecord
+from hpcbatch.model.scheduler import Scheduler
 from hpcbatch.policy.plan.snapshot import Place, Shape
 from hpcbatch.policy.planned import BoundPod
 
@@ -22,14 +23,13 @@ class Released:
     """All its pods have had their nodes."""
     is_stalled: bool = False
     is_pinned: bool = False
-    one_by_one: bool = False
-    """Its scheduler gives one pod its node without looking at the others."""
+    scheduler: Scheduler = Scheduler.VOLCANO
     pods: tuple[BoundPod, ...] = ()
 
     @property
     def waits(self) -> bool:
-        """None of its pods has been placed; of one whose pods are placed one by one, not all."""
-        return not self.was_bound and (self.one_by_one or not self.pods)
+        """None of its pods has been placed; where it may have only some of its nodes, not all."""
+        return not self.was_bound and (self.scheduler.may_bind_in_part or not self.pods)
 
     def take_note_of(self, pods: tuple[BoundPod, ...]) -> None:
         """What pods of it have nodes now; those of a run before may still be going."""
@@ -44,7 +44,7 @@ class Released:
         """Why it is planned anew."""
         nodes = ", ".join(sorted({place.node for place in self.places})[:3])
         where = f" on {nodes}" if nodes else ""
-        who = "The scheduler" if self.one_by_one else "Volcano"
+        who = "Volcano" if self.scheduler is Scheduler.VOLCANO else "The scheduler"
         text = f"{who} has not started it{where} within {after_s:.0f} s"
         said = self.record.status.message
         return f"{text}: {said}" if said else text

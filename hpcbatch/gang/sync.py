@@ -8,6 +8,7 @@ from datetime import datetime
 from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import (
     CONFIGMAPS,
+    COSCHEDULING_PODGROUPS,
     NETWORK_POLICIES,
     PODGROUPS,
     PODS,
@@ -46,7 +47,7 @@ from hpcbatch.volcano.plugins.base import pod_name
 _REFUSALS = 15  # Volcano's --max-requeue-num: with 5 ms * 2^n between them 164 s in all
 _NAME_TAKEN_RECHECK_S = 5.0
 _LET_IN = "Inqueue"
-_GROUPS = {PODGROUPS.api_version: PODGROUPS}
+_GROUPS = {each.api_version: each for each in (PODGROUPS, COSCHEDULING_PODGROUPS)}
 _BESIDE = {"ConfigMap": CONFIGMAPS, "Secret": SECRETS, "Service": SERVICES, "NetworkPolicy": NETWORK_POLICIES}
 
 
@@ -173,9 +174,9 @@ class Sync:
                 case RemovePluginObjects():
                     self._remove_plugin_objects()
                 case PutPodGroup(waiting_tasks=waiting) if not self.refusals:
-                    self._put_group(group, waiting)
+                    self._put_group_or_say(group, waiting)
                 case DeletePodGroup():
-                    self._delete_group()
+                    self._delete_group(group)
                 case CreatePod() if not self.refusals:
                     self._create_pod(action, failed)
                 case KillPod():
@@ -246,6 +247,12 @@ class Sync:
                     continue
         self.controlled = {}
 
+    def _put_group_or_say(self, group: Object | None, waiting: tuple[str, ...]) -> None:
+        if self.gang.admits_group:
+            self._put_group(group, waiting)
+        else:  # another project's PodGroup, which may not be installed
+            self._attempt("FailedCreate", "the job's PodGroup: ", lambda: self._put_group(group, waiting))
+
     def _put_group(self, group: Object | None, waiting: tuple[str, ...]) -> None:
         if not self.gang.group_api:
             return
@@ -269,8 +276,8 @@ class Sync:
         except NotFoundError:
             return 0
 
-    def _delete_group(self) -> None:
-        if not self.gang.group_api:
+    def _delete_group(self, group: Object | None) -> None:
+        if not self.gang.group_api or (group is None and not self.gang.admits_group):
             return
         try:
             self.api.delete(_GROUPS[self.gang.group_api], self.gang.group_name(self.job), self.namespace)

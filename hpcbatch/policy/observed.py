@@ -25,8 +25,8 @@ class VolcanoJobView:
     is_deleting: bool = False
     launcher: Launcher = Launcher.SHARED
     """The launcher it was made for; the site may have another one by now."""
-    binds_one_by_one: bool = False
-    """Its scheduler gives each pod its node without looking at the others."""
+    may_bind_in_part: bool = False
+    """Its scheduler may give some of its pods their nodes, and others not."""
     has_run: bool = False
     """All its pods have run at the same time."""
 
@@ -38,7 +38,7 @@ class VolcanoJobView:
         """Whether it has never run as a whole, since some of the `wanted` pods have no node. Then none of them has
         begun, whatever its container does: the first waits for the others.
         """
-        return self.binds_one_by_one and not self.has_run and sum(bool(pod.node) for pod in pods) < wanted
+        return self.may_bind_in_part and not self.has_run and sum(bool(pod.node) for pod in pods) < wanted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

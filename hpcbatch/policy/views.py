@@ -49,7 +49,7 @@ def volcano_job_view(job: Object) -> VolcanoJobView:
         phase=phase,
         is_deleting="deletionTimestamp" in metadata,
         launcher=Launcher(shape),
-        binds_one_by_one=scheduler_of(job).binds_one_by_one,
+        may_bind_in_part=scheduler_of(job).may_bind_in_part,
         has_run=any(one.get("status") == "Running" for one in job.get("status", {}).get("conditions") or ()),
     )
 

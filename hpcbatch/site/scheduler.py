@@ -20,8 +20,9 @@ def read_scheduler(
 
     def scheduler(node: yaml.Node) -> Scheduler:
         value = text(node)
+        *others, last = Scheduler
         if value not in set(Scheduler):
-            raise UnfitError(f"expected {' or '.join(Scheduler)}, found {value!r}")
+            raise UnfitError(f"expected {', '.join(others)} or {last}, found {value!r}")
         found = Scheduler(value)
         if found.binds_one_by_one and policy is Policy.VOLCANO:
             raise UnfitError(f"{value} needs policy: backfill, without autoscaling: only the plan keeps a job together")

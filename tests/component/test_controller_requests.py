@@ -29,6 +29,7 @@ from hpcbatch.model.state import JobState
 from hpcbatch.record.batchjob import record_from
 from hpcbatch.record.rows import row_of
 from hpcbatch.site.identity import GID, HOME, UID, USER
+from tests.component.coscheduling import install_coscheduling
 from tests.component.volcano_cluster import NS, Cluster, running
 from tests.waiting import wait_for
 
@@ -119,13 +120,16 @@ def rig() -> Iterator[Rig]:
         controller.stop()
 
 
-@pytest.fixture
-def rig_without_volcano() -> Iterator[Rig]:
+@pytest.fixture(params=[Scheduler.NONE, Scheduler.COSCHEDULING])
+def rig_without_volcano(request: pytest.FixtureRequest) -> Iterator[Rig]:
+    """The pods are the default scheduler's, whatever it is told beside that."""
     cluster = Cluster(4, 4)
+    install_coscheduling(cluster)
+    site = SiteConfig(scheduler=request.param, own_scheduler_name="default-scheduler")
     notes = {USER: "alice", UID: "1000", GID: "1000", HOME: "/home/alice"}
     cluster.registry.patch(NAMESPACES, NS, {"metadata": {"annotations": notes}})
     recorder = Recorder(cluster.registry)
-    parts = (cluster.kubelet, cluster.scheduler, Controller(recorder, SiteConfig(scheduler=Scheduler.NONE)))
+    parts = (cluster.kubelet, cluster.scheduler, Controller(recorder, site))
     for part in parts:
         part.start()
     yield Rig(cluster, recorder)

@@ -16,6 +16,7 @@ from hpcbatch.api.resources import (
     BATCHJOBS,
     COMMANDS,
     CONFIGMAPS,
+    COSCHEDULING_PODGROUPS,
     EVENTS,
     NAMESPACES,
     PODGROUPS,
@@ -30,6 +31,7 @@ from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.scheduler import Scheduler
 from hpcbatch.site.identity import GID, HOME, UID, USER
 from hpcbatch.volcano.pinned import HOST
+from tests.component.coscheduling import install_coscheduling
 from tests.component.test_plan import ONE, TWO, WHOLE, controlled, end, put, status, volcano_job, wait_to_run
 from tests.component.volcano_cluster import NS, Cluster
 from tests.waiting import wait_for
@@ -93,6 +95,29 @@ def test_pods_are_bound_where_they_were_planned(cluster: Cluster) -> None:
         end(cluster, job)
         wait_for("its end", lambda: status(cluster, job)["state"] == "Finished")
         wait_for("its objects to go", lambda: not left_over(cluster))
+
+
+def test_coscheduling_gets_a_group_of_the_job(cluster: Cluster) -> None:
+    install_coscheduling(cluster)
+    site = {"scheduler": Scheduler.COSCHEDULING, "own_scheduler_name": "default-scheduler", "place_timeout_s": 45}
+    with controlled(cluster.registry, **site):
+        job = put(cluster, WHOLE)
+        wait_to_run(cluster, job)
+        (group,) = cluster.registry.list(COSCHEDULING_PODGROUPS, NS).items
+        assert group["spec"] == {"minMember": 2, "scheduleTimeoutSeconds": 45}
+        for pod in pods_of(cluster, job).values():
+            assert pod["metadata"]["labels"]["scheduling.x-k8s.io/pod-group"] == group["metadata"]["name"]
+            assert int(pod["metadata"]["resourceVersion"]) > int(group["metadata"]["resourceVersion"])
+        end(cluster, job)
+        wait_for("its objects to go", lambda: not left_over(cluster))
+        wait_for("its group to go", lambda: not cluster.registry.list(COSCHEDULING_PODGROUPS, NS).items)
+
+
+def test_a_scheduler_that_is_not_installed_is_said(cluster: Cluster) -> None:
+    with controlled(cluster.registry, scheduler=Scheduler.COSCHEDULING, own_scheduler_name="default-scheduler"):
+        job = put(cluster, ONE)
+        wait_for("the reason", lambda: "the job's PodGroup: " in status(cluster, job).get("message", ""))
+        assert pods_of(cluster, job) == {}
 
 
 def left_over(cluster: Cluster) -> list[str]:

@@ -10,6 +10,10 @@ from hpcbatch.model.site import SiteConfig
 from hpcbatch.typed import Final
 from hpcbatch.volcano.admission import mutate_job, validate_job
 from hpcbatch.volcano.gangs.chosen import SCHEDULER, scheduler_of
+from hpcbatch.volcano.gangs.coscheduling import Coscheduling
+from hpcbatch.volcano.gangs.facts import PLACE_TIMEOUT
+from hpcbatch.volcano.gangs.koordinator import Koordinator
+from hpcbatch.volcano.gangs.kueue import Kueue
 from hpcbatch.volcano.gangs.none import NoGang
 from hpcbatch.volcano.gangs.port import Gang, Object
 from hpcbatch.volcano.gangs.volcano import VolcanoGang
@@ -18,7 +22,13 @@ from hpcbatch.volcano.pinned import noted
 _DENIED: Final = "denied the request: "
 
 VOLCANO: Final = VolcanoGang()
-GANGS: Final[Mapping[Scheduler, Gang]] = {Scheduler.VOLCANO: VOLCANO, Scheduler.NONE: NoGang()}
+GANGS: Final[Mapping[Scheduler, Gang]] = {
+    Scheduler.VOLCANO: VOLCANO,
+    Scheduler.COSCHEDULING: Coscheduling(),
+    Scheduler.KOORDINATOR: Koordinator(),
+    Scheduler.KUEUE: Kueue(),
+    Scheduler.NONE: NoGang(),
+}
 
 
 def handed_over(volcano_job: Object, site: SiteConfig) -> Object:
@@ -34,6 +44,7 @@ def handed_over(volcano_job: Object, site: SiteConfig) -> Object:
         validate_job(volcano_job, find_queue=lambda _: {}, child_queues=lambda _: [])
     except ApiError as error:
         raise HpcBatchError(f"no valid Volcano Job: {error.message.partition(_DENIED)[2] or error.message}") from None
+    volcano_job = noted(volcano_job, PLACE_TIMEOUT, str(site.place_timeout_s))
     return noted(volcano_job, SCHEDULER, str(site.scheduler))
 
 

@@ -12,6 +12,7 @@ from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.scheduler import USUAL_NAME, Scheduler
 from hpcbatch.model.site import SiteConfig
 from hpcbatch.volcano.gangs.chosen import SCHEDULER, scheduler_of
+from hpcbatch.volcano.gangs.facts import PLACE_TIMEOUT
 from hpcbatch.volcano.gangs.planned_nodes import POD_NODES, with_pod_nodes
 from hpcbatch.volcano.gangs.registry import GANGS, gang_of, handed_over
 from hpcbatch.volcano.job_objects import build_pod
@@ -64,7 +65,7 @@ def test_a_job_says_who_gets_its_pods(scheduler: Scheduler) -> None:
     before = copy.deepcopy(given)
     found = handed_over(given, SiteConfig(scheduler=scheduler))
     assert given == before
-    assert found["metadata"]["annotations"] == {"a": "b", SCHEDULER: scheduler.value}
+    assert found["metadata"]["annotations"] == {"a": "b", SCHEDULER: scheduler.value, PLACE_TIMEOUT: "30"}
     assert scheduler_of(found) is scheduler
     assert gang_of(found) is GANGS[scheduler]
     assert found["spec"]["schedulerName"] == USUAL_NAME[scheduler]
@@ -108,3 +109,59 @@ def test_none_keeps_each_pod_to_its_node(task: int, index: int, hosts: list[str]
 def test_none_without_a_plan_leaves_pods_free() -> None:
     assert "affinity" not in pod_of(made(Scheduler.NONE), 1, 0)["spec"]
     assert GANGS[Scheduler.NONE].group_api == ""
+
+
+def test_coscheduling() -> None:
+    found = made(Scheduler.COSCHEDULING, place_timeout_s=45)
+    gang = GANGS[Scheduler.COSCHEDULING]
+    group = gang.group(found, (), lambda _: 0)
+    owner = group["metadata"].pop("ownerReferences")
+    assert [(one["kind"], one["uid"], one["controller"]) for one in owner] == [("Job", "u-1", True)]
+    assert group == {
+        "apiVersion": "scheduling.x-k8s.io/v1alpha1",
+        "kind": "PodGroup",
+        "metadata": {"name": "job-7-u", "namespace": "alice", "labels": {"hpcbatch.io/job-id": "7"}},
+        "spec": {"minMember": 4, "scheduleTimeoutSeconds": 45},
+    }
+    assert gang.group_name(found) == "job-7-u"
+    pod = pod_of(found, 1, 2)
+    assert told(pod) == {
+        "scheduling.x-k8s.io/pod-group": "job-7-u",
+        "pod-group.scheduling.sigs.k8s.io/name": "job-7-u",
+        "pod-group.scheduling.sigs.k8s.io/min-available": "4",
+    }
+    assert pod["spec"]["schedulerName"] == "scheduler-plugins-scheduler"
+    assert "affinity" not in pod["spec"]
+
+
+def test_koordinator() -> None:
+    pod = pod_of(made(Scheduler.KOORDINATOR, place_timeout_s=45), 0, 0)
+    assert told(pod) == {
+        "gang.scheduling.koordinator.sh/name": "job-7-u",
+        "gang.scheduling.koordinator.sh/min-available": "4",
+        "gang.scheduling.koordinator.sh/total-number": "4",
+        "gang.scheduling.koordinator.sh/mode": "Strict",
+        "gang.scheduling.koordinator.sh/waiting-time": "45s",
+        "gang.scheduling.koordinator.sh/groups": '["alice/job-7-u"]',
+        "gang.scheduling.koordinator.sh/match-policy": "waiting-and-running",
+    }
+    assert pod["spec"]["schedulerName"] == "koord-scheduler"
+
+
+def test_kueue() -> None:
+    pod = pod_of(with_pod_nodes(made(Scheduler.KUEUE), {"mpimaster": ["n1"]}), 0, 0)
+    assert told(pod) == {
+        "kueue.x-k8s.io/queue-name": "cpu",
+        "kueue.x-k8s.io/pod-group-name": "job-7-u",
+        "kueue.x-k8s.io/pod-group-total-count": "4",
+    }
+    assert pod["spec"]["schedulerName"] == "default-scheduler"
+    assert "n1" in json.dumps(pod["spec"]["affinity"])
+
+
+def told(pod: dict[str, Any]) -> dict[str, str]:
+    """The labels and annotations that are no others'."""
+    meta = pod["metadata"]
+    both: dict[str, str] = meta["labels"] | meta["annotations"]
+    assert "scheduling.k8s.io/group-name" not in both
+    return {key: value for key, value in both.items() if not key.startswith(("volcano.sh/", "hpcbatch.io/"))}
