@@ -10,6 +10,7 @@ import click
 
 from hpcbatch.cli.columns import aligned
 from hpcbatch.cli.common import Session, complain
+from hpcbatch.cli.groups import Whole
 from hpcbatch.errors import HpcBatchError, UsageError
 from hpcbatch.typed import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 _LIST = "list"
 
 
-class _Templates(click.Group):
+class _Templates(Whole):
     """A command for each template, with its parameters as options."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -126,8 +127,9 @@ def _writer(definition: Definition, catalog: Catalog) -> Callable[..., None]:
         from hpcbatch.new.parameters import read_values
         from hpcbatch.new.render import render
 
-        if dialect not in DIALECTS:
-            known = " or ".join(DIALECTS)
+        written = [name for name, door in DIALECTS.items() if door.has_templates]
+        if dialect not in written:
+            known = " or ".join(written)
             found = f"is missing: expected {known}" if dialect is None else f"must be {known}, not {dialect!r}"
             raise UsageError(f"template {definition.name}: --dialect {found}")
         named = {parameter.name: given[parameter.variable] for parameter in definition.parameters}

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
@@ -18,35 +18,33 @@ from hpcbatch.api.informer import Informer
 from hpcbatch.api.port import Object, WatchEvent
 from hpcbatch.controller.node_rooms import NodeRooms
 from hpcbatch.controller.past_usage import PastUsage
+from hpcbatch.controller.pinning import placed
 from hpcbatch.controller.plan_news import PlanNews
 from hpcbatch.controller.plan_order import PlanOrder
-from hpcbatch.controller.plan_world import STALLED_S, PlanWorld
+from hpcbatch.controller.plan_world import PlanWorld
+from hpcbatch.controller.released import Released
 from hpcbatch.controller.site_source import SiteSource
 from hpcbatch.dataclass import replace
 from hpcbatch.model.foreseen import Foreseen
-from hpcbatch.model.labels import PLANNED_ANNOTATION
 from hpcbatch.model.record import JobRecord, JobStatus, Preempted, Preempting
 from hpcbatch.model.reservation import Reserved
 from hpcbatch.model.site import Policy, SiteConfig
 from hpcbatch.model.state import WAITING, JobState, Reason
-from hpcbatch.policy.deadlines import with_walltime_of
+from hpcbatch.policy.deadlines import with_grant_of
 from hpcbatch.policy.observed import Waiting
 from hpcbatch.policy.plan.outcome import Expected, Held, Plan, Preemption, Release, Why
-from hpcbatch.policy.plan.snapshot import Node, Place, RunningJob
+from hpcbatch.policy.plan.snapshot import Node, RunningJob
 from hpcbatch.policy.planned import (
     Forecast,
     as_released,
     forecast,
     is_as_good,
     never_runs,
-    places_text,
     plan_id,
     shown_rank,
     why_held,
 )
 from hpcbatch.record.rows import row_of
-from hpcbatch.volcano import job_names
-from hpcbatch.volcano.pinned import HOST, noted, pinned
 
 _LOG = logging.getLogger(__name__)
 
@@ -68,6 +66,11 @@ _SHOWN_ANEW: Final = 200
 """How many jobs at a time show their new priority."""
 _RANK_SHARE: Final = 0.05
 """Of a thread's time, what this may take."""
+_RELEASED_S: Final = 0.2
+"""How long jobs that a plan starts may start without a new plan: where many start at once, each would have all others
+planned anew.
+"""
+_STARTING_LOOK_S: Final = 0.02
 _LEAST_S: Final = 1.0
 """Between two plans that nothing but the time has brought about."""
 
@@ -93,6 +96,7 @@ class PlanGate:
         rooms: NodeRooms,
         usage: PastUsage,
         wake: Callable[[Key, float], None],
+        is_ours: Callable[[Object], bool] = lambda _: True,
     ) -> None:
         self._sites, self._nodes, self._rooms, self._wake = sites, nodes, rooms, wake
         self._lock = threading.RLock()
@@ -102,11 +106,13 @@ class PlanGate:
             lambda: sites.in_force.config,
             lambda: sites.accounts.in_force,
             PlanOrder(usage),
+            is_ours=is_ours,
         )
         self._usage, self._ranked = usage, float("-inf")
         self._rank_cost_s, self._news = 0.0, PlanNews()
         self._plan = Plan(now_s=0.0)
         self._releases: dict[str, Release] = {}
+        self._planned_site: SiteConfig | None = None
         self._preemptions: dict[str, Preemption] = {}
         self._estimates: Mapping[str, Expected] = {}
         self._estimate_at = float("-inf")
@@ -179,18 +185,32 @@ class PlanGate:
             if code := self._world.never_because(record):
                 self._world.forget(job_id)
                 return never_runs(code)
+            planned_as = self._world.waiting.get(job_id)
             if not self._world.put_waiting(record):
                 return Waiting(reason=Reason.NEVER_FITS, message=f"queue {record.queue} cannot take it any more")
-            if self._world.is_changed and self._may_plan():
+            is_as_planned = self._world.waiting[job_id] == planned_as and self._may_release(job_id, site)
+            if self._world.is_changed and not is_as_planned and self._may_plan():
                 self._make()
             if (release := self._releases.pop(job_id, None)) is not None:
                 self._told.pop(job_id, None)
                 self._withdrawn.pop(job_id, None)
-                record = as_released(record, site, release.walltime_s)
+                record = as_released(record, site, release.walltime_s, release.reservation)
                 self._world.put_released(record, release.places, time.time(), is_pinned=release.is_bound)
                 return None
             self._changed.set()
             return self._why(record, site)
+
+    def _may_release(self, job_id: str, site: SiteConfig) -> bool:
+        return job_id in self._releases and site is self._planned_site and self._is_fresh
+
+    @property
+    def _is_fresh(self) -> bool:
+        return time.monotonic() - self._made < _RELEASED_S
+
+    def _let_start(self) -> None:
+        """Wait while jobs that the last plan starts are starting, not for long."""
+        while self._releases and self._is_fresh and not self._stopping.wait(_STARTING_LOOK_S):
+            pass
 
     def _why(self, record: JobRecord, site: SiteConfig) -> Waiting:
         job_id = plan_id(record.job_id)
@@ -268,7 +288,7 @@ class PlanGate:
             found = self._world.released.get(plan_id(record.job_id))
         if found is None:
             return record
-        return replace(record, status=with_walltime_of(found.record.status, record.status))
+        return replace(record, status=with_grant_of(found.record.status, record.status))
 
     def withdrawn(self, record: JobRecord) -> Waiting | None:
         """Why the job's Volcano Job, which has no nodes, is to go; None if it is not."""
@@ -278,24 +298,12 @@ class PlanGate:
         """The Volcano Job of a released job as it is to be made: with its place in the plan."""
         with self._lock:
             released = self._world.released.get(plan_id(record.job_id))
-            places = () if released is None else released.places
-            if released is None or not places:
+            if released is None:
                 return volcano_job
-            if released.is_pinned:
-                launcher = self._sites.in_force.config.launcher
-                parts = job_names.parts_of_tasks(record.job_id, record.status.layout, launcher)
-                volcano_job = pinned(volcano_job, self._hosts(parts, places))
-        return noted(volcano_job, PLANNED_ANNOTATION, places_text(places))
+            return placed(volcano_job, released, record, self._sites.in_force.config.launcher, self._nodes)
 
-    def _hosts(self, parts: Mapping[str, frozenset[int]], places: Iterable[Place]) -> dict[str, list[str]]:
-        """The values of label HOST of the nodes of each task, by the parts of the shape that its pods are."""
-        labels = {}
-        for name in {place.node for place in places}:
-            node = self._nodes.get(None, name)
-            labels[name] = ((node or {}).get("metadata", {}).get("labels") or {}).get(HOST, name)
-        return {
-            task: sorted({labels[place.node] for place in places if place.part in its}) for task, its in parts.items()
-        }
+    def _stalled(self, released: Released) -> str:
+        return released.stalled_text(self._sites.in_force.config.place_timeout_s)
 
     # Jobs that end for others
 
@@ -347,6 +355,7 @@ class PlanGate:
             self._world.refresh(time.time())
             reserved = choose(self._world.nodes, self._world.running)
             self._world.reserve(reserved, time.time())
+            self._releases = {}
         self._changed.set()
         return reserved
 
@@ -373,8 +382,9 @@ class PlanGate:
             del self._blocked_until[job_id]
             world.blocked.discard(job_id)
         for released in tuple(world.stalled(now_s)):
-            self._behind[plan_id(released.record.job_id)] = began + _BEHIND_S, released.stalled_text(STALLED_S)
+            self._behind[plan_id(released.record.job_id)] = began + _BEHIND_S, self._stalled(released)
             world.last.add(plan_id(released.record.job_id))
+        self._planned_site = self._sites.in_force.config
         self._plan = world.plan(now_s)
         self._releases = {release.job_id: release for release in self._plan.releases}
         self._preemptions = {one.job_id: one for one in self._plan.preemptions}
@@ -457,12 +467,13 @@ class PlanGate:
 
     def _withdraw(self) -> None:
         """Choose those of the jobs that Volcano does not start whose place others get, or that it can never start
-        where they are pinned.
+        where they are pinned, or that keep some nodes without having all.
         """
         chosen: dict[str, Waiting] = {}
         for job_id, released in self._world.released.items():
-            if released.is_stalled and released.waits and (job_id in self._plan.held or released.is_pinned):
-                chosen[job_id] = Waiting(reason=Reason.RESOURCES, message=released.stalled_text(STALLED_S))
+            is_kept = released.is_pinned or bool(released.pods)
+            if released.is_stalled and released.waits and (job_id in self._plan.held or is_kept):
+                chosen[job_id] = Waiting(reason=Reason.RESOURCES, message=self._stalled(released))
         for job_id in chosen.keys() - self._withdrawn.keys():
             _LOG.warning("job %s: %s; it is planned anew", job_id, chosen[job_id].message)
             self._wake(self._world.keys[job_id], 0.0)
@@ -493,6 +504,7 @@ class PlanGate:
                 self._stopping.wait(_SHARE)
                 continue
             try:
+                self._let_start()
                 if self._until_rank_s() <= 0:
                     self._try_to_rank()
                 self.look()

@@ -17,6 +17,7 @@ from hpcbatch.controller.plan_order import PlanOrder, Reordered, is_member_of
 from hpcbatch.controller.plan_reservations import PlanReservations, names_in
 from hpcbatch.controller.records import record_of
 from hpcbatch.controller.released import Released
+from hpcbatch.controller.shapes import Shapes
 from hpcbatch.dataclass import replace
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.accounts import Accounts, first_accounts
@@ -25,6 +26,7 @@ from hpcbatch.model.record import JobRecord
 from hpcbatch.model.reservation import Reserved
 from hpcbatch.model.site import QueueConfig, SiteConfig
 from hpcbatch.model.state import JobState, Reason
+from hpcbatch.policy.in_reservations import reservation_of
 from hpcbatch.policy.owners import Owners
 from hpcbatch.policy.plan.outcome import Expected, Held, Plan, Preemption
 from hpcbatch.policy.plan.planner import Planner, make_plan
@@ -39,9 +41,7 @@ from hpcbatch.policy.planned import (
     placed_by,
     places_of,
     plan_id,
-    reservation_of,
     running_job,
-    shape_of,
     used_whole,
     waiting_job,
 )
@@ -52,12 +52,11 @@ from hpcbatch.record.rows import UNREADABLE
 from hpcbatch.site.reservations import without_reservations
 from hpcbatch.units import parse_rfc3339
 from hpcbatch.volcano import job_names
+from hpcbatch.volcano.gangs.chosen import scheduler_of
 from hpcbatch.volcano.pinned import is_pinned
 
 Key = tuple[str, str]
 
-STALLED_S = 30.0
-"""A released job without nodes after this time is planned anew: Volcano does not start it."""
 _KEPT_BY_OTHERS = frozenset({Reason.LICENSES, Reason.QUEUE_UNAVAILABLE, Reason.QUEUE_STOPPED, Reason.BROKEN})
 
 
@@ -69,8 +68,14 @@ class PlanWorld:
         site: Callable[[], SiteConfig],
         accounts: Callable[[], Accounts],
         order: PlanOrder,
+        *,
+        is_ours: Callable[[Object], bool] = lambda _: True,
     ) -> None:
-        self.order = order
+        """`is_ours`: whether a BatchJob is this controller's. Another shard's jobs that have Volcano Jobs take room and
+        count against limits; those that wait are not planned.
+        """
+        self.order, self._is_ours = order, is_ours
+        self._of_others: set[str] = set()
         self._batchjobs, self._volcano_jobs, self._site, self._accounts = batchjobs, volcano_jobs, site, accounts
         self._owners = Owners(first_accounts(), frozenset())
         self._seen_site: SiteConfig | None = None
@@ -94,6 +99,7 @@ class PlanWorld:
         self._node_objects: dict[str, Object] = {}
         self._nodes: dict[str, Node] = {}
         self._pods = BoundPods()
+        self._shapes = Shapes()
         self._limits: dict[str, tuple[Limit, ...]] = {}
         self._running: dict[str, RunningJob] = {}
         self._changed_jobs: set[Key] = set()
@@ -183,9 +189,12 @@ class PlanWorld:
         if self.order.is_outdated:
             self.order.rank_as_of(now_s)
             self._put_in_order()
-        for key in tuple(self._changed_jobs):
-            self._changed_jobs.discard(key)
-            self._look_at_job(key, now_s)
+        changed, self._changed_jobs = self._changed_jobs, set()  # a set that had many keeps its size when it is emptied
+        try:
+            while changed:
+                self._look_at_job(changed.pop(), now_s)
+        finally:
+            self._changed_jobs |= changed
         self._changed_released |= self.claims.touched
         self.claims.touched.clear()
         for job_id in self._changed_released:
@@ -207,23 +216,34 @@ class PlanWorld:
             return
         self._ids[key], self.keys[number] = number, key
         state, has_one = JobState(status["state"]), bool(status.get("volcanoJob"))
+        released = self.released.get(number)
+        if not has_one and released is not None and released.is_fresh:
+            return  # its Volcano Job is being made, whatever the record says, which may still show it as held
         if state is not JobState.QUEUED and not has_one and status.get("startTime") is None:
             self.forget(number)
             return
-        released = self.released.get(number)
-        if not has_one and released is not None and released.is_fresh:
-            return  # its Volcano Job is being made
         try:
             record = record_of(obj)
         except UNREADABLE:
             self.forget(number)
             return
-        if has_one or state is not JobState.QUEUED:
+        if is_ours := self._is_ours(obj):
+            self._of_others.discard(number)
+        else:
+            self._of_others.add(number)
+        # a controller that was killed may have made one, but not written that down
+        is_adopted = not has_one and known is None and released is None and self._has_volcano_job(record)
+        if has_one or is_adopted or state is not JobState.QUEUED:
             self._keep_released(number, record, now_s)
-        elif Reason(status.get("reason", Reason.NONE)) in _KEPT_BY_OTHERS or number in self.blocked:
+            self.released[number].is_fresh |= is_adopted
+        elif Reason(status.get("reason", Reason.NONE)) in _KEPT_BY_OTHERS or number in self.blocked or not is_ours:
             self.forget(number)
         else:
             self.put_waiting(record)
+
+    def _has_volcano_job(self, record: JobRecord) -> bool:
+        found = self._volcano_jobs.get(record.namespace, job_names.job_name(record.job_id))
+        return found is not None and "deletionTimestamp" not in found["metadata"]
 
     def never_because(self, record: JobRecord) -> str:
         """The limit that the job alone is over; "": none."""
@@ -299,13 +319,23 @@ class PlanWorld:
         site = self._site()
         owner, rank, number = self._owners.owner_of(record, site), self.order.rank(record), self.order.number(record)
         preempts, claims = self.claims.rules.preempts(record), not is_last and self.claims.stands(record)
+        shape = self._shapes.of(record, queue, site)
         return waiting_job(
-            record, queue, site, owner, rank=rank, is_last=is_last, preempts=preempts, claims=claims, number=number
+            *(record, queue, site, owner),
+            rank=rank,
+            is_last=is_last,
+            preempts=preempts,
+            claims=claims,
+            number=number,
+            shape=shape,
         )
 
     def put_released(self, record: JobRecord, places: tuple[Place, ...], now_s: float, *, is_pinned: bool) -> None:
         """The job gets its Volcano Job now."""
-        self._put(record, Released(record, self._shape(record), places, now_s, True, is_pinned=is_pinned), now_s)
+        released = Released(record, self._shape(record), places, now_s, True)
+        released.scheduler = self._site().scheduler
+        released.is_pinned = is_pinned or released.scheduler.binds_one_by_one
+        self._put(record, released, now_s)
 
     def _keep_released(self, job_id: str, record: JobRecord, now_s: float) -> None:
         released = self.released.get(job_id)
@@ -316,8 +346,12 @@ class PlanWorld:
             made_s = now_s if since is None else parse_rfc3339(since).timestamp()
             places = places_of((metadata.get("annotations") or {}).get(PLANNED_ANNOTATION, ""))
             released = Released(record, self._shape(record), places, made_s, is_fresh=False)
-            released.was_bound = record.status.start_time is not None
-            released.is_pinned = volcano_job is not None and is_pinned(volcano_job)
+            # one that Volcano has started anew by itself keeps what it counts for
+            was_restarted = bool(((volcano_job or {}).get("status") or {}).get("retryCount"))
+            released.was_bound = record.status.start_time is not None or was_restarted
+            if volcano_job is not None:
+                released.scheduler = scheduler_of(volcano_job)
+                released.is_pinned = released.scheduler.binds_one_by_one or is_pinned(volcano_job)
             self._put(record, released, now_s)
             return
         released.is_fresh = False
@@ -339,7 +373,7 @@ class PlanWorld:
         site = self._site()
         queue = site.queue(record.queue)
         try:
-            return None if queue is None else shape_of(record.status.layout, queue, site, record)
+            return None if queue is None else self._shapes.of(record, queue, site)
         except (HpcBatchError, ValueError):
             return None
 
@@ -358,7 +392,8 @@ class PlanWorld:
                 placed[node] = {name: max(there.get(name, 0), vector.get(name, 0)) for name in {*there, *vector}}
         ends = ends_s(released.record, self._site(), released_s=released.released_s, now_s=now_s)
         owner = self._owners.owner_of(released.record, self._site())
-        yields = None if self.claims.is_victim(job_id) else self.claims.rules.yields(released.record)
+        is_left_alone = job_id in self._of_others or self.claims.is_victim(job_id)
+        yields = None if is_left_alone else self.claims.rules.yields(released.record)
         reservation = reservation_of(released.record, self._site())
         job = running_job(released.record, placed, ends, owner, yields=yields, reservation=reservation)
         job = replace(job, uses=used_whole(released.shape, placed, released.places))
@@ -401,6 +436,7 @@ class PlanWorld:
         if self.waiting.pop(job_id, None) is not None:
             self._planner.drop_job(job_id)
             self.is_changed = True
+        self._of_others.discard(job_id)
         if (key := self.keys.pop(job_id, None)) is not None:
             self._ids.pop(key, None)
 
@@ -419,9 +455,9 @@ class PlanWorld:
     def stalled(self, now_s: float) -> Iterator[Released]:
         """Those that have just been found to be so."""
         for job_id, released in self.released.items():
-            if released.waits and not released.is_stalled and not released.is_fresh:
+            if released.waits and not (released.is_stalled or released.is_fresh or job_id in self._of_others):
                 is_lost = any(not self._is_open(place.node) for place in released.places)
-                if is_lost or now_s - released.released_s >= STALLED_S:
+                if is_lost or now_s - released.released_s >= self._site().place_timeout_s:
                     released.is_stalled = True
                     self._plan_anew(job_id, released)
                     yield released

@@ -21,6 +21,7 @@ from hpcbatch.site.modules import read_modules
 from hpcbatch.site.policy import read_launcher, read_policy
 from hpcbatch.site.preemption import QUEUE_KEYS as PREEMPTION_KEYS
 from hpcbatch.site.preemption import read_of_queue, read_preemption
+from hpcbatch.site.scheduler import read_scheduler
 from hpcbatch.site.vocabulary import check_aliases, queue_alias, read_licenses, read_translations, read_unknown_queues
 from hpcbatch.site.vocabulary import unsupported as read_unsupported
 from hpcbatch.site.yaml_fields import (
@@ -81,6 +82,9 @@ SITE_KEYS: Final = (
     "refuseOversize",
     "policy",
     "backfillDepth",
+    "scheduler",
+    "schedulerName",
+    "placeTimeout",
     "unsupported",
     "unknownQueues",
     "licenses",
@@ -93,6 +97,7 @@ SITE_KEYS: Final = (
 QUEUE_KEYS: Final = (
     "name",
     "aliases",
+    "shard",
     "volcanoQueue",
     "default",
     "image",
@@ -122,6 +127,7 @@ SOURCES: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
 """Volume sources of Kubernetes: their required keys, and the optional ones."""
 
 _VOLUME_NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,56}[a-z0-9])?")  # in pods their names begin with `site-`
+_SHARD = re.compile(r"[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?")  # a part of the name of a Lease
 _QUEUE_NAME = re.compile(r"[A-Za-z0-9][-A-Za-z0-9_.]{0,62}")
 _WORD = re.compile(r"[A-Za-z0-9_][-A-Za-z0-9_.:]{0,62}")
 _DURATION = re.compile(r"(?:(?P<days>\d{1,5})-)?(?P<h>\d{1,6}):(?P<m>[0-5]\d):(?P<s>[0-5]\d)", re.ASCII)
@@ -194,6 +200,7 @@ def _site(fields: Fields, defaults: SiteConfig) -> SiteConfig:
     image = fields.take("image", _image, defaults.image)
     queues = _queues(fields, site_has_image=bool(image) or "image" in fields)
     autoscaling = fields.take("autoscaling", boolean, defaults.autoscaling)
+    policy = read_policy(fields, defaults.policy, autoscaling=autoscaling)
     return replace(
         defaults,
         server_name=fields.take("serverName", _fits(SUBDOMAIN, "a host name in lower case"), defaults.server_name),
@@ -222,7 +229,8 @@ def _site(fields: Fields, defaults: SiteConfig) -> SiteConfig:
         judges_wrf=fields.take("judgeWRF", boolean, defaults.judges_wrf),
         refuses_oversize=fields.take("refuseOversize", boolean, defaults.refuses_oversize),
         autoscaling=autoscaling,
-        policy=read_policy(fields, defaults.policy, autoscaling=autoscaling),
+        policy=policy,
+        **read_scheduler(fields, defaults, policy, _duration(1)),
         backfill_depth=fields.take("backfillDepth", number(1, 10**4), defaults.backfill_depth),
         mail=read_mail(fields) or defaults.mail,
         modules=read_modules(fields, _image) or defaults.modules,
@@ -269,6 +277,7 @@ def _queue(item: Fields) -> QueueConfig:
         volcano_queue=volcano_queue,
         aliases=item.take("aliases", list_of(queue_alias), ()),
         is_default=item.take("default", boolean, False),
+        shard=item.take("shard", _fits(_SHARD, "up to 40 lower-case letters, digits and inner '-'"), ""),
         image=item.take("image", _image, None),
         allowed_images=item.take("allowedImages", list_of(_image_pattern), ()),
         max_walltime_s=item.take("maxWalltime", _duration(1), None),

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from hpcbatch.api.port import Api, Watch, WatchEvent
-from hpcbatch.api.resources import BATCHJOBS, NAMESPACES, PODS, VOLCANO_JOBS, Resource
+from hpcbatch.api.port import Api, Object, Watch, WatchEvent
+from hpcbatch.api.resources import BATCHJOBS, COMMANDS, NAMESPACES, PODS, VOLCANO_JOBS, Resource
+from hpcbatch.client.changes import request_delete
 from hpcbatch.client.holds import hold, release
 from hpcbatch.client.submit import submit
 from hpcbatch.controller.controller import Controller
+from hpcbatch.errors import GoneError
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.site import Policy, SiteConfig
@@ -175,3 +178,96 @@ def test_a_volcano_job_that_was_given_up_is_not_taken_for_the_next(cluster: Clus
         controller.stop()
     status = api.get(BATCHJOBS, names[1], NS)["status"]
     assert (status["state"], status["runCount"]) == ("Finished", 1)
+
+
+class LostWatch:
+    """An Api whose first watch of BatchJobs tells of the creation of a record, then of nothing until its job is known
+    to have ended; then it breaks, and all that it missed comes with the next list.
+    """
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self.end_is_known = threading.Event()
+        self.is_broken = threading.Event()
+
+    def __getattr__(self, method: str) -> Any:
+        return getattr(self._api, method)
+
+    def watch(self, resource: Resource, *args: Any, **options: Any) -> Any:
+        watch = self._api.watch(resource, *args, **options)
+        if resource is VOLCANO_JOBS:
+            return _Iterated(watch, self._until_the_end(watch))
+        if resource is BATCHJOBS and not self.is_broken.is_set():
+            return _Iterated(watch, self._lost(watch))
+        return watch
+
+    def _until_the_end(self, watch: Watch) -> Iterator[WatchEvent]:
+        for event in watch:
+            yield event
+            if event.object.get("status", {}).get("state", {}).get("phase") == "Completed":
+                self.end_is_known.set()
+
+    def _lost(self, watch: Watch) -> Iterator[WatchEvent]:
+        for event in watch:
+            yield event
+            if event.type == "ADDED":
+                self.end_is_known.wait(60)
+                self.is_broken.set()
+                raise GoneError(410, "Expired", "too old resource version")
+
+
+class _Iterated:
+    def __init__(self, watch: Watch, events: Iterator[WatchEvent]) -> None:
+        self._events, self.close = events, watch.close
+
+    def __iter__(self) -> Iterator[WatchEvent]:
+        return self._events
+
+
+def test_a_job_that_ended_before_its_admission_was_told_ends(cluster: Cluster) -> None:
+    api = LostWatch(cluster.registry)
+    controller = Controller(api, SiteConfig(policy=Policy.VOLCANO))  # the plan would wake it once more
+    controller.start()
+    try:
+        name = submitted(cluster.registry, cpus=1)
+        pod = "job-1-mpimaster-0"
+        wait_for("the pod to run", lambda: cluster.pod_phases("job-1") == {pod: "Running"})
+        cluster.kubelet.end(pod, 0, REPORT)
+        wait_for("the end", lambda: cluster.registry.get(BATCHJOBS, name, NS)["status"].get("cleaned"), 30)
+    finally:
+        api.end_is_known.set()
+        controller.stop()
+    assert api.is_broken.is_set()
+
+
+class LostCommand:
+    """An Api whose Commands nobody carries out for a second, as where Volcano is killed when it has just taken one."""
+
+    def __init__(self, api: Api) -> None:
+        self._api, self.is_lost, self._until = api, threading.Event(), float("inf")
+
+    def __getattr__(self, method: str) -> Any:
+        return getattr(self._api, method)
+
+    def create(self, resource: Resource, obj: Object, namespace: str | None = None) -> Object:
+        if resource is COMMANDS and not self.is_lost.is_set():
+            self._until = time.monotonic() + 1.0
+            self.is_lost.set()
+        if resource is COMMANDS and time.monotonic() < self._until:
+            return obj
+        return self._api.create(resource, obj, namespace)
+
+
+def test_a_lost_command_is_given_again(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hpcbatch.controller.controller._COMMAND_AGAIN_S", 0.5)
+    api = LostCommand(cluster.registry)
+    controller = Controller(cast(Api, api), SiteConfig())
+    controller.start()
+    try:
+        name = submitted(cluster.registry, cpus=1)
+        wait_for("the job to run", lambda: cluster.registry.get(BATCHJOBS, name, NS)["status"]["state"] == "Running")
+        request_delete(cluster.registry, row_of(record_from(cluster.registry.get(BATCHJOBS, name, NS))))
+        wait_for("the Command to be lost", api.is_lost.is_set)
+        wait_for("the end", lambda: cluster.registry.get(BATCHJOBS, name, NS)["status"]["state"] == "Deleted")
+    finally:
+        controller.stop()

@@ -119,8 +119,12 @@ stop() {
       ! grep -q '^preempt ' "$requests" 2>/dev/null || text=$preempted_text
       ;;
   esac
-  write_error "$text" used_s "$used_s" limit_s "$most_s" \
-    job_id "$job_id" host "$host" time "$(date +%Y-%m-%dT%H:%M:%S)"
+  if [ -n "$summary_text" ]; then
+    ended_by=$text
+  else
+    write_error "$text" used_s "$used_s" limit_s "$most_s" \
+      job_id "$job_id" host "$host" time "$(date +%Y-%m-%dT%H:%M:%S)"
+  fi
   end_job
 }
 
@@ -226,7 +230,9 @@ finish() {
     held=$(sed -n 's/^held_bytes //p' "$HPCBATCH_MEMORY_EVENTS")
     most=$(sed -n 's/^limit_bytes //p' "$HPCBATCH_MEMORY_EVENTS")
   }
-  if [ -n "$held" ]; then
+  if [ -n "$summary_text" ] && [ $killed -gt 0 ]; then
+    ended_by=$memory_text
+  elif [ -n "$held" ]; then
     write_error "$memory_text" job_id "$job_id" used_bytes "$held" limit_bytes "$most" \
       used_kib "$((held / 1024))" limit_kib "$((most / 1024))"
   elif [ $killed -gt 0 ]; then
@@ -254,6 +260,7 @@ finish() {
   [ -z "$private_dir" ] || rm -rf "$private_dir"
   tell_of_worlds
   [ -z "$reason" ] || tell_of_links
+  write_summary
   deliver_output
   if [ -z "$event" ] && [ "$reason" != OutOfMemory ]; then
     output_problem

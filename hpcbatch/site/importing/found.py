@@ -27,6 +27,7 @@ class Setting(NamedTuple):
     place: Place
     key: str
     value: str
+    operator: str = "="
 
     def __str__(self) -> str:
         text = f"{self.key}={self.value}"
@@ -103,9 +104,13 @@ class Found:
         self.accounts: dict[str, Setting] = {}
         self.queues_with_nodes: set[str] = set()
         """Their jobs run only on the nodes that name them."""
+        self.host_groups: dict[str, tuple[str, ...]] = {}
+        """Hosts and groups of LSF's groups of hosts."""
         self.limits: dict[tuple[str, str], Setting] = {}
         self.standing: dict[str, Standing] = {}
         """Maui's standing reservations, by name."""
+        self.typed: list[tuple[str, Setting]] = []
+        """PBS's settings that an operator types as they are, with their queues; "": the server's."""
         self._carried: dict[Setting, None] = {}
         self._left: dict[Left, None] = {}
         self._own: dict[Setting, None] = {}

@@ -262,10 +262,9 @@ class Life:
             return
         holds.hold(self.api, row_of(self.record(asked)))
         asked.is_held = True
-        is_held = self.record(asked).status.state is JobState.HELD
-        if (
-            is_held and asked.spec.array is None
-        ):  # members may be on their way; of a job it was seen before it could start
+        # seen before it could start; a job that waits for others is shown as held, too. Members may be on their way
+        is_seen = self.record(asked).status.reason is Reason.HELD_BY_USER
+        if is_seen and asked.spec.array is None:
             asked.held.append((time.monotonic(), FOREVER))
 
     def release(self) -> None:

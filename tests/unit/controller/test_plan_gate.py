@@ -333,6 +333,45 @@ def test_what_volcano_does_not_start_goes_behind_all_others() -> None:
     assert held is not None and held.message == why.message
 
 
+def test_a_volcano_job_that_nobody_wrote_down_counts() -> None:
+    """A controller was killed between making it and writing that into the record."""
+    world = World(nodes=1)
+    first, second = job(1, cpus=2), job(2, cpus=2, priority=9)
+    world.written(first)
+    assert world.gate.take(first) is None
+    world.made(first)
+    world.written(first)
+    world.written(second)
+    world.start()
+    assert world.gate.take(second) is not None
+    assert world.gate.take(first) is None
+
+
+def test_a_job_that_starts_as_soon_as_it_is_let_go_keeps_its_place() -> None:
+    """Its record shows it as held until its Volcano Job is made."""
+    world = World(nodes=1)
+    first, second = job(1, cpus=2), job(2, cpus=2)
+    world.written(replace(first, status=replace(first.status, state=JobState.HELD, reason=Reason.DEPENDENCY)))
+    assert world.gate.take(first) is None
+    world.gate.on_batchjob(WatchEvent("MODIFIED", world.batchjobs.objects[NS, first.object_name]))
+    assert world.gate.take(second) is not None
+
+
+def test_one_that_volcano_starts_anew_keeps_its_place() -> None:
+    """Also for a controller that has just started, long after the Volcano Job was made."""
+    world = World(nodes=1)
+    first, second = job(1, cpus=2), job(2, cpus=2)
+    world.written(first)
+    assert world.gate.take(first) is None
+    made = world.made(first, since="2026-11-25T12:00:00Z")
+    made["status"] = {"retryCount": 1}
+    world.written(second)
+    world.start()
+    world.gate.look()
+    assert world.gate.withdrawn(first) is None
+    assert world.gate.forecast(first).start is None
+
+
 def test_a_node_of_its_own_is_lost() -> None:
     world = World(2)
     pair = job(1, cpus=2, count=2)
