@@ -119,6 +119,8 @@ soak: test-packages .venv/dev
 crd: .venv/dev
 	$(BIN)/python -c "from hpcbatch.record import crd; print(crd.text(), end='')" > deploy/crd/batchjobs.yaml
 	$(BIN)/python -c "from hpcbatch.record import crd; print(crd.reservations_text(), end='')" > deploy/crd/reservations.yaml
+	for kind in commands.bus jobs.batch queues.scheduling; do \
+	  cp hpcbatch/engine/registry/crd/$$kind.volcano.sh.yaml deploy/without-volcano/crd/; done
 
 # the tables of docs/directives.md, docs/commands.md and others, from those that the commands read by
 directives: .venv/dev
