@@ -37,6 +37,16 @@ def test_stop_resume_and_modify_a_waiting_job(site: Site) -> None:
     site.run("bkill", job)
 
 
+def test_only_what_the_options_choose_is_ended(site: Site) -> None:
+    one = bsub(site, "-H", "-app", "fluent", "-g", "/risk", "-o", "/dev/null", "true")
+    other = bsub(site, "-H", "-app", "abaqus", "-o", "/dev/null", "true")
+    nothing = site.run("bkill", "-app", "fluent", "-g", "/none", "0", check=False)
+    assert (nothing.returncode, nothing.stderr) == (255, "No matching job found\n")
+    assert site.run("bkill", "-app", "fluent", "-g", "/risk", "0").stdout == f"Job <{one}> is being terminated\n"
+    assert stat(site, other) == "PSUSP"
+    site.run("bkill", other)
+
+
 def test_modify_an_array(site: Site) -> None:
     job = bsub(site, "-H", "-J", "many[1-3]", "-o", "/dev/null", "true")
     site.run("bmod", "-J", "%1", job)

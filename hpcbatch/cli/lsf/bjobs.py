@@ -70,7 +70,7 @@ def _body(session: Session) -> int:
 
 def _rows(session: Session, line: Line) -> tuple[list[JobRow], bool]:
     """The jobs and members that the line chooses, and whether all that it names are there."""
-    from hpcbatch.cli.lsf.jobs import all_rows, parse_ids, rows_of_ids
+    from hpcbatch.cli.lsf.jobs import all_rows, by_attributes, parse_ids, rows_of_ids
     from hpcbatch.dialects.lsf.bjobs import wanted_stats
     from hpcbatch.dialects.lsf.rows import CLEAN_PERIOD_S, EVERY, UNFINISHED, choice_of, number, unfolded
     from hpcbatch.dialects.lsf.states import STAT
@@ -87,22 +87,7 @@ def _rows(session: Session, line: Line) -> tuple[list[JobRow], bool]:
     choice = choice_of(line, session.user, stats)
     rows = unfolded(all_rows(session, ended=ended, since=since), ended=ended)
     rows = [row for row in rows if choice.takes(row) and (row.end_time is None or row.end_time >= since)]
-    return _by_attributes(session, line, rows), True
-
-
-def _by_attributes(session: Session, line: Line, rows: list[JobRow]) -> list[JobRow]:
-    """-g, -G, -app and -sla, which records alone know."""
-    names = {"g": "group", "G": "user_group", "app": "app", "sla": "sla"}
-    wanted = {name: value for option, name in names.items() if (value := line.value(option)) is not None}
-    if not wanted:
-        return rows
-    from hpcbatch.cli.lsf.jobs import with_records
-
-    return [
-        job.row
-        for job in with_records(session, rows)
-        if all(job.attribute(name) == value for name, value in wanted.items())
-    ]
+    return by_attributes(session, line, rows), True
 
 
 def _arrays(session: Session, line: Line) -> int:

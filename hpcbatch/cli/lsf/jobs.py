@@ -90,6 +90,19 @@ def with_records(session: Session, rows: Sequence[JobRow]) -> list[Job]:
     return found
 
 
+def by_attributes(session: Session, line: Line, rows: list[JobRow]) -> list[JobRow]:
+    """-g, -G, -app and -sla, which records alone know."""
+    names = {"g": "group", "G": "user_group", "app": "app", "sla": "sla"}
+    wanted = {name: value for option, name in names.items() if (value := line.value(option)) is not None}
+    if not wanted:
+        return rows
+    return [
+        job.row
+        for job in with_records(session, rows)
+        if all(job.attribute(name) == value for name, value in wanted.items())
+    ]
+
+
 def targets(session: Session, command: str, line: Line, operands: Sequence[str]) -> list[Target]:
     """The jobs to be changed: those of the ids; without any, or with 0, all of those that the options choose. What is
     unknown is told. Ends the command if neither is given.
@@ -116,7 +129,7 @@ def targets(session: Session, command: str, line: Line, operands: Sequence[str])
     stats = {"run": ["running"], "pend": ["pending"], "susp": ["suspended"]}.get(line.value("stat") or "")
     choice = choice_of(line, session.user, stats_of(stats or ["pending", "running", "suspended"]))
     rows_found = [row for row in all_rows(session, ended=False) if row.array_id is None]
-    chosen = [row for row in rows_found if choice.takes(row)]
+    chosen = by_attributes(session, line, [row for row in rows_found if choice.takes(row)])
     if "J" in line and "u" not in line and "0" not in operands:
         chosen = chosen[-1:]  # without 0 the last one of the name
     if not chosen:

@@ -217,7 +217,6 @@ COMMANDS: Final[Mapping[str, Command]] = {
             "a": Option("all hosts"),
             "X": Option("each host by itself"),
             "e": Option("as it is"),
-            "R": Option("hosts that meet this requirement", "=", "requirement"),
             **_FORMAT,
         },
         Word.NODE,

@@ -102,6 +102,8 @@ class Request:
         """Say something else of an option than the table does."""
         if id(each) in self._outcomes:
             self._outcomes[id(each)] = each, fate, meaning
+        if fate is Fate.IGNORED:
+            self.ignored[shown(each.text)] = meaning
 
     def part(self, each: Given, part: str, fate: Fate, meaning: str) -> None:
         """Say what becomes of one part of an option's value."""

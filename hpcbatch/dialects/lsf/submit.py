@@ -24,7 +24,7 @@ from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.free_text import check_text
 from hpcbatch.model.image import parse_image
 from hpcbatch.model.interactive import Interactive
-from hpcbatch.model.outcome import Outcome
+from hpcbatch.model.outcome import Fate, Outcome
 from hpcbatch.model.spec import MAX_WEIGHT, JobSpec, Output, Submission
 from hpcbatch.model.text import printable
 from hpcbatch.typed import Final, NamedTuple, TypeAlias
@@ -165,6 +165,7 @@ def _submission(
     default = source.command or (source.path or STDIN_NAME).rpartition("/")[2]
     queues = (request.value("q") or "").split()
     work_dir = _absolute(request.value("cwd") or cwd, cwd)
+    stdout, stderr = _outputs(request, work_dir)
     environment = environment_of(request, environ)
     mail_users = tuple((request.value("u") or "").replace(",", " ").split())
     points = mail_points(request)
@@ -197,8 +198,8 @@ def _submission(
         work_dir=work_dir,
         submit_dir=cwd,
         submit_host=host,
-        stdout=_output(request, "o", work_dir) or Output(append=True),
-        stderr=_output(request, "e", work_dir),
+        stdout=stdout or Output(append=True),
+        stderr=stderr,
         stdin=None if request.value("i") in {None, "/dev/null"} else _absolute(request.value("i") or "", work_dir),
         hold="H" in request,
         array=array,
@@ -285,6 +286,16 @@ def _output(request: Request, letter: str, work_dir: str) -> Output | None:
     path, base = each.value, _absolute(request.value("outdir") or work_dir, work_dir)
     absolute = path if path.startswith("/") else f"{base.rstrip('/')}/{path}"
     return Output(path=absolute, append=each.name == letter)
+
+
+def _outputs(request: Request, work_dir: str) -> tuple[Output | None, Output | None]:
+    """Both files are appended to, or both are overwritten: as it is said of the first."""
+    stdout, stderr = _output(request, "o", work_dir), _output(request, "e", work_dir)
+    each = request.given("e")
+    if each is not None and stdout is not None and stderr is not None and stdout.append != stderr.append:
+        does = "appended to" if stdout.append else "overwritten"
+        request.tell(each, Fate.IGNORED, f"its file is {does}, as that of -{'o' if stdout.append else 'oo'} is")
+    return stdout, stderr
 
 
 def _absolute(path: str, base: str) -> str:

@@ -183,3 +183,9 @@ def test_what_is_ignored_is_told(name: str) -> None:
     value = ["x"] * bool(OPTIONS[name].takes)
     found = spec(f"-{name}", *value)
     assert found.ignored == (f"-{' '.join([name, *value])}: {OPTIONS[name].meaning}",)
+
+
+def test_that_both_files_are_appended_to_is_told() -> None:
+    found = spec("-o", "o", "-eo", "e")
+    assert found.ignored == ("-eo e: its file is appended to, as that of -o is",)
+    assert spec("-oo", "o", "-eo", "e").ignored == ()
