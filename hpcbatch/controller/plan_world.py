@@ -50,8 +50,6 @@ from hpcbatch.volcano import job_names
 
 Key = tuple[str, str]
 
-STALLED_S = 30.0
-"""A released job without nodes after this time is planned anew: Volcano does not start it."""
 _KEPT_BY_OTHERS = frozenset({Reason.LICENSES, Reason.QUEUE_UNAVAILABLE, Reason.QUEUE_STOPPED, Reason.BROKEN})
 
 
@@ -327,7 +325,10 @@ class PlanWorld:
 
     def put_released(self, record: JobRecord, places: tuple[Place, ...], now_s: float, *, is_pinned: bool) -> None:
         """The job gets its Volcano Job now."""
-        self._put(record, Released(record, self._shape(record), places, now_s, True, is_pinned=is_pinned), now_s)
+        released = Released(record, self._shape(record), places, now_s, True)
+        released.scheduler = self._site().scheduler
+        released.is_pinned = is_pinned or released.scheduler.binds_one_by_one
+        self._put(record, released, now_s)
 
     def _keep_released(self, job_id: str, record: JobRecord, now_s: float) -> None:
         released = self.released.get(job_id)
@@ -336,8 +337,7 @@ class PlanWorld:
             released = Released.found(record, self._shape(record), volcano_job, now_s)
             self._put(record, released, now_s)
             return
-        released.is_fresh = False
-        released.record = record
+        released.is_fresh, released.record = False, record
         released.was_bound = released.was_bound or record.status.start_time is not None
         self._set_running(job_id, now_s)
 
@@ -433,7 +433,7 @@ class PlanWorld:
         for job_id, released in self.released.items():
             if released.waits and not (released.is_stalled or released.is_fresh or job_id in self._of_others):
                 is_lost = any(not self._is_open(place.node) for place in released.places)
-                if is_lost or now_s - released.released_s >= STALLED_S:
+                if is_lost or now_s - released.released_s >= self._site().place_timeout_s:
                     released.is_stalled = True
                     self._plan_anew(job_id, released)
                     yield released

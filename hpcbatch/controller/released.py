@@ -6,9 +6,11 @@ from hpcbatch.api.port import Object
 from hpcbatch.dataclass import dataclass
 from hpcbatch.model.labels import PLANNED_ANNOTATION
 from hpcbatch.model.record import JobRecord
+from hpcbatch.model.scheduler import Scheduler
 from hpcbatch.policy.plan.snapshot import Place, Shape, Vector
 from hpcbatch.policy.planned import BoundPod, added, placed_by, places_of
 from hpcbatch.units import parse_rfc3339
+from hpcbatch.volcano.gangs.chosen import scheduler_of
 from hpcbatch.volcano.pinned import is_pinned
 
 
@@ -26,6 +28,7 @@ class Released:
     """All its pods have had their nodes."""
     is_stalled: bool = False
     is_pinned: bool = False
+    scheduler: Scheduler = Scheduler.VOLCANO
     pods: tuple[BoundPod, ...] = ()
 
     @classmethod
@@ -35,6 +38,7 @@ class Released:
         since = metadata.get("creationTimestamp")
         # one that Volcano has started anew by itself keeps what it counts for
         was_restarted = bool(((volcano_job or {}).get("status") or {}).get("retryCount"))
+        scheduler = Scheduler.VOLCANO if volcano_job is None else scheduler_of(volcano_job)
         return cls(
             record=record,
             shape=shape,
@@ -42,7 +46,8 @@ class Released:
             released_s=now_s if since is None else parse_rfc3339(since).timestamp(),
             is_fresh=False,
             was_bound=record.status.start_time is not None or was_restarted,
-            is_pinned=volcano_job is not None and is_pinned(volcano_job),
+            is_pinned=volcano_job is not None and (scheduler.binds_one_by_one or is_pinned(volcano_job)),
+            scheduler=scheduler,
         )
 
     def placed(self) -> dict[str, Vector]:
@@ -58,8 +63,8 @@ class Released:
 
     @property
     def waits(self) -> bool:
-        """Volcano has placed none of its pods."""
-        return not self.was_bound and not self.pods
+        """None of its pods has been placed; where it may have only some of its nodes, not all."""
+        return not self.was_bound and (self.scheduler.may_bind_in_part or not self.pods)
 
     def take_note_of(self, pods: tuple[BoundPod, ...]) -> None:
         """What pods of it have nodes now; those of a run before may still be going."""
@@ -74,6 +79,7 @@ class Released:
         """Why it is planned anew."""
         nodes = ", ".join(sorted({place.node for place in self.places})[:3])
         where = f" on {nodes}" if nodes else ""
-        text = f"Volcano has not started it{where} within {after_s:.0f} s"
+        who = "Volcano" if self.scheduler is Scheduler.VOLCANO else "The scheduler"
+        text = f"{who} has not started it{where} within {after_s:.0f} s"
         said = self.record.status.message
         return f"{text}: {said}" if said else text
