@@ -19,8 +19,10 @@ from hpcbatch.api.port import Object, WatchEvent
 from hpcbatch.controller.node_rooms import NodeRooms
 from hpcbatch.controller.past_usage import PastUsage
 from hpcbatch.controller.pinning import placed
+from hpcbatch.controller.plan_foresight import estimate, foresee
 from hpcbatch.controller.plan_news import PlanNews
 from hpcbatch.controller.plan_order import PlanOrder
+from hpcbatch.controller.plan_ranks import PlanRanks
 from hpcbatch.controller.plan_world import PlanWorld
 from hpcbatch.controller.released import Released
 from hpcbatch.controller.site_source import SiteSource
@@ -41,7 +43,6 @@ from hpcbatch.policy.planned import (
     is_as_good,
     never_runs,
     plan_id,
-    shown_rank,
     why_held,
 )
 from hpcbatch.record.rows import row_of
@@ -62,10 +63,6 @@ _LATER_S: Final = 0.5
 _ESTIMATED: Final = 64
 """How many waiting jobs show when they may start, beside those whose start is planned."""
 _ESTIMATE_S: Final = 5.0
-_SHOWN_ANEW: Final = 200
-"""How many jobs at a time show their new priority."""
-_RANK_SHARE: Final = 0.05
-"""Of a thread's time, what this may take."""
 _RELEASED_S: Final = 0.2
 """How long jobs that a plan starts may start without a new plan: where many start at once, each would have all others
 planned anew.
@@ -108,8 +105,7 @@ class PlanGate:
             PlanOrder(usage),
             is_ours=is_ours,
         )
-        self._usage, self._ranked = usage, float("-inf")
-        self._rank_cost_s, self._news = 0.0, PlanNews()
+        self._ranks, self._news = PlanRanks(self._world, sites, usage, self._lock), PlanNews()
         self._plan = Plan(now_s=0.0)
         self._releases: dict[str, Release] = {}
         self._planned_site: SiteConfig | None = None
@@ -179,7 +175,7 @@ class PlanGate:
             if self._blocked_until.get(job_id, 0.0) > time.monotonic():
                 return Waiting(reason=record.status.reason, message=record.status.message)
             self._world.blocked.discard(job_id)
-            if (site.priority.by_share and self._ranked < 0) or self._world.lacks_spent:
+            if (site.priority.by_share and self._ranks.are_new) or self._world.lacks_spent:
                 self._changed.set()  # what is in the history has not been counted yet; its event puts it in line
                 return Waiting(reason=record.status.reason, message=record.status.message)
             if code := self._world.never_because(record):
@@ -262,7 +258,7 @@ class PlanGate:
             return found
         with self._lock:
             self._world.refresh(time.time())
-            expected = self._world.foresee(record, _ESTIMATED, time.time())
+            expected = foresee(self._world, record, _ESTIMATED, time.time())
         if isinstance(expected, Held):
             return found._replace(never_fits=expected.why is Why.NEVER_FITS)
         if isinstance(expected, Preemption):  # as Slurm tells it: now
@@ -273,14 +269,10 @@ class PlanGate:
 
     def rank_of(self, record: JobRecord) -> int | None:
         """The priority that a waiting job shows; what the record shows already, where that is about right."""
-        if self._sites.in_force.config.policy is Policy.VOLCANO:
-            return None
-        with self._lock:
-            return shown_rank(record.status.rank, self._world.rank(record))
+        return self._ranks.shown(record)
 
     def exact_rank(self, record: JobRecord) -> float | None:
-        with self._lock:
-            return self._world.rank(record)
+        return self._ranks.exact(record)
 
     def released(self, record: JobRecord) -> JobRecord:
         """The record of a released job as it starts: it may have got a shorter walltime."""
@@ -392,46 +384,10 @@ class PlanGate:
         self._made = time.monotonic()
         self._cost_s = self._made - began
 
-    def _until_rank_s(self) -> float:
-        """Seconds until the waiting jobs are put in order anew: ages and shares change with time."""
-        config = self._sites.in_force.config.priority
-        if not (config.changes_with_time or self._world.counts_spent):
-            return float("inf")
-        if self._world.lacks_spent:
-            return 0.0
-        return self._ranked + max(config.calc_period_s, self._rank_cost_s / _RANK_SHARE) - time.monotonic()
-
     def rank(self) -> None:
         """Put the waiting jobs in the order of their ranks as they are now."""
-        began, config = time.monotonic(), self._sites.in_force.config.priority
-        with self._lock:
-            self._world.refresh(time.time())
-        if config.by_share or self._world.counts_spent:
-            self._usage.load(config)  # without the lock: a database may be slow
-        with self._lock:
-            self._world.refresh(time.time())
-            found = self._world.ranked(time.time())
-        found.compute()
-        with self._lock:
-            self._world.refresh(time.time())
-            self._world.rank_anew(found, time.time())
-            shown_otherwise = [
-                self._world.keys[job_id]
-                for job_id, rank in found.ranks.items()
-                if (record := self._world.records.get(job_id)) is not None
-                and shown_rank(record.status.rank, rank) != record.status.rank
-            ]
-            self._ranked = time.monotonic()
-            self._rank_cost_s = self._ranked - began
-        for key in shown_otherwise[:_SHOWN_ANEW]:
+        for key in self._ranks.renew():
             self._wake(key, _LATER_S)
-
-    def _try_to_rank(self) -> None:
-        try:
-            self.rank()
-        except Exception:
-            _LOG.exception("putting waiting jobs in order anew: they keep the order that they have")
-            self._ranked = time.monotonic()
 
     def look(self) -> None:
         """Make the plan and wake the jobs that it concerns."""
@@ -461,7 +417,7 @@ class PlanGate:
     def _estimate(self) -> None:
         began = time.monotonic()
         self._is_estimated = True
-        self._estimates = self._world.estimate(_ESTIMATED) if len(self._world.waiting) > 1 else {}
+        self._estimates = estimate(self._world, _ESTIMATED) if len(self._world.waiting) > 1 else {}
         took_s = time.monotonic() - began
         self._estimate_at = began + max(_ESTIMATE_S, took_s / _SHARE**2)
 
@@ -505,7 +461,7 @@ class PlanGate:
                 continue
             try:
                 self._let_start()
-                if self._until_rank_s() <= 0:
+                if self._ranks.until_s() <= 0:
                     self._try_to_rank()
                 self.look()
             except Exception:
@@ -513,11 +469,18 @@ class PlanGate:
                 self._stopping.wait(1.0)
             self._stopping.wait(min(_LONGEST_S, self._cost_s * (1 / _SHARE - 1)))
 
+    def _try_to_rank(self) -> None:
+        try:
+            self.rank()
+        except Exception:
+            _LOG.exception("putting waiting jobs in order anew: they keep the order that they have")
+            self._ranks.put_off()
+
     def _until_next_s(self) -> float:
         with self._lock:
             limit_s = 1.0 if self._world.starting or self._behind else 60.0
             next_s = self._plan.next_s
-            limit_s = min(limit_s, max(0.0, self._until_rank_s()))
+            limit_s = min(limit_s, max(0.0, self._ranks.until_s()))
             if not self._is_estimated:
                 limit_s = min(limit_s, max(0.0, self._estimate_at - time.monotonic()))
         return limit_s if next_s is None else min(limit_s, max(_LEAST_S, next_s - time.time()))

@@ -7,7 +7,6 @@ Volcano Job, whose annotation says where it was planned. Not safe for threads: t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from heapq import nsmallest
 
 from hpcbatch.api.informer import Informer, object_key
 from hpcbatch.api.port import Object, WatchEvent
@@ -21,25 +20,22 @@ from hpcbatch.controller.shapes import Shapes
 from hpcbatch.dataclass import replace
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.accounts import Accounts, first_accounts
-from hpcbatch.model.labels import JOB_ID_LABEL, PLANNED_ANNOTATION
+from hpcbatch.model.labels import JOB_ID_LABEL
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.reservation import Reserved
 from hpcbatch.model.site import QueueConfig, SiteConfig
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.in_reservations import reservation_of
 from hpcbatch.policy.owners import Owners
-from hpcbatch.policy.plan.outcome import Expected, Held, Plan, Preemption
-from hpcbatch.policy.plan.planner import Planner, make_plan
-from hpcbatch.policy.plan.snapshot import JobId, Limit, Node, Place, RunningJob, Shape, Snapshot, Vector, WaitingJob
+from hpcbatch.policy.plan.outcome import Plan
+from hpcbatch.policy.plan.planner import Planner
+from hpcbatch.policy.plan.snapshot import Limit, Node, Place, RunningJob, Shape, Snapshot, WaitingJob
 from hpcbatch.policy.planned import (
-    added,
     beside_walltime_s,
     capability_limits,
     ends_s,
     leaving_pods,
     node_of,
-    placed_by,
-    places_of,
     plan_id,
     running_job,
     used_whole,
@@ -50,10 +46,7 @@ from hpcbatch.policy.running_limits import running_limits
 from hpcbatch.policy.spent import is_counted
 from hpcbatch.record.rows import UNREADABLE
 from hpcbatch.site.reservations import without_reservations
-from hpcbatch.units import parse_rfc3339
 from hpcbatch.volcano import job_names
-from hpcbatch.volcano.gangs.chosen import scheduler_of
-from hpcbatch.volcano.pinned import is_pinned
 
 Key = tuple[str, str]
 
@@ -106,7 +99,7 @@ class PlanWorld:
         self._changed_nodes: set[str] = set()
         self._changed_released: set[str] = set()
         self._planner = Planner(Snapshot(now_s=0.0))
-        self._planned_s = 0.0
+        self.planned_s = 0.0
         self._reserved = PlanReservations()
         self.is_changed = True
 
@@ -341,21 +334,10 @@ class PlanWorld:
         released = self.released.get(job_id)
         if released is None:
             volcano_job = self._volcano_jobs.get(record.namespace, job_names.job_name(record.job_id))
-            metadata = {} if volcano_job is None else volcano_job["metadata"]
-            since = metadata.get("creationTimestamp")
-            made_s = now_s if since is None else parse_rfc3339(since).timestamp()
-            places = places_of((metadata.get("annotations") or {}).get(PLANNED_ANNOTATION, ""))
-            released = Released(record, self._shape(record), places, made_s, is_fresh=False)
-            # one that Volcano has started anew by itself keeps what it counts for
-            was_restarted = bool(((volcano_job or {}).get("status") or {}).get("retryCount"))
-            released.was_bound = record.status.start_time is not None or was_restarted
-            if volcano_job is not None:
-                released.scheduler = scheduler_of(volcano_job)
-                released.is_pinned = released.scheduler.binds_one_by_one or is_pinned(volcano_job)
+            released = Released.found(record, self._shape(record), volcano_job, now_s)
             self._put(record, released, now_s)
             return
-        released.is_fresh = False
-        released.record = record
+        released.is_fresh, released.record = False, record
         released.was_bound = released.was_bound or record.status.start_time is not None
         self._set_running(job_id, now_s)
 
@@ -383,13 +365,7 @@ class PlanWorld:
             released.take_note_of(self._pods.of_job(job_id))
         if released is None or (released.is_stalled and released.waits):
             return
-        placed: dict[str, Vector] = {}
-        for pod in released.pods:
-            placed[pod.node] = added(placed.get(pod.node, {}), pod.takes)
-        if not released.was_bound and released.shape is not None:
-            for node, vector in placed_by(released.shape, released.places).items():
-                there = placed.get(node, {})
-                placed[node] = {name: max(there.get(name, 0), vector.get(name, 0)) for name in {*there, *vector}}
+        placed = released.placed()
         ends = ends_s(released.record, self._site(), released_s=released.released_s, now_s=now_s)
         owner = self._owners.owner_of(released.record, self._site())
         is_left_alone = job_id in self._of_others or self.claims.is_victim(job_id)
@@ -481,47 +457,26 @@ class PlanWorld:
         node = self._nodes.get(name)
         return node is not None and node.is_open
 
-    def estimate(self, most: int) -> Mapping[JobId, Expected]:
-        """When the first jobs in the order would start if each of them were planned, by the same rules."""
-        return self._all_planned(self._first(most), self._planned_s).expected
-
-    def foresee(self, record: JobRecord, most: int, now_s: float) -> Expected | Held | Preemption | None:
-        """When the job would start that does not wait yet, or who ends for it, or why that is not known."""
-        site = self._site()
-        queue = site.queue(record.queue)
+    def planned_if_it_came(self, record: JobRecord) -> WaitingJob | None:
+        """The job as it would wait; None: no queue takes it."""
+        queue = self._site().queue(record.queue)
         try:
-            job = None if queue is None else self._waiting_job(record, queue)
+            return None if queue is None else self._waiting_job(record, queue)
         except (HpcBatchError, ValueError):
             return None
-        if job is None:
-            return None
-        if record.spec.begin_time is not None:
-            job = replace(job, earliest_s=record.spec.begin_time.timestamp())
-        plan = self._all_planned([*self._first(most), job], now_s)
-        released = next((one for one in plan.releases if one.job_id == job.job_id), None)
-        if released is not None:
-            return Expected(start_s=now_s, shape=released.shape, places=released.places)
-        if (others := next((one for one in plan.preemptions if one.job_id == job.job_id), None)) is not None:
-            return others
-        return plan.expected.get(job.job_id) or plan.held.get(job.job_id)
 
-    def _first(self, most: int) -> list[WaitingJob]:
-        return nsmallest(most, self.waiting.values(), key=lambda job: (job.order, job.job_id))
-
-    def _all_planned(self, jobs: Iterable[WaitingJob], now_s: float) -> Plan:
-        """A plan in which each of the jobs that cannot start yet is planned."""
-        return make_plan(
-            Snapshot(
-                now_s=now_s,
-                nodes=tuple(self._nodes.values()),
-                running=tuple(self._running.values()),
-                waiting=tuple(jobs),
-                reservations=self._reserved.times,
-                limits=self._all_limits(),
-                spent=self._spent,
-                beside_walltime_s=beside_walltime_s(self._site()),
-                depth=None,
-            )
+    def snapshot(self, waiting: Iterable[WaitingJob], now_s: float) -> Snapshot:
+        """As things are, but for the jobs that wait; each of those is to be planned."""
+        return Snapshot(
+            now_s=now_s,
+            nodes=self.nodes,
+            running=self.running,
+            waiting=tuple(waiting),
+            reservations=self._reserved.times,
+            limits=self._all_limits(),
+            spent=self._spent,
+            beside_walltime_s=beside_walltime_s(self._site()),
+            depth=None,
         )
 
     @property
@@ -538,8 +493,8 @@ class PlanWorld:
         self.refresh(now_s)
 
     def plan(self, now_s: float) -> Plan:
-        self._planned_s = max(self._planned_s, now_s)  # the machine's clock may be set back
+        self.planned_s = max(self.planned_s, now_s)  # the machine's clock may be set back
         self._planner.depth = self._site().backfill_depth
         self._planner.set_spent(self._spent, beside_s=beside_walltime_s(self._site()))
         self.is_changed = False
-        return self._planner.plan(self._planned_s)
+        return self._planner.plan(self.planned_s)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from hpcbatch.api.port import Object
 from hpcbatch.dataclass import dataclass
+from hpcbatch.model.labels import PLANNED_ANNOTATION
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.scheduler import Scheduler
-from hpcbatch.policy.plan.snapshot import Place, Shape
-from hpcbatch.policy.planned import BoundPod
+from hpcbatch.policy.plan.snapshot import Place, Shape, Vector
+from hpcbatch.policy.planned import BoundPod, added, placed_by, places_of
+from hpcbatch.units import parse_rfc3339
+from hpcbatch.volcano.gangs.chosen import scheduler_of
+from hpcbatch.volcano.pinned import is_pinned
 
 
 @dataclass(slots=True)
@@ -25,6 +30,36 @@ class Released:
     is_pinned: bool = False
     scheduler: Scheduler = Scheduler.VOLCANO
     pods: tuple[BoundPod, ...] = ()
+
+    @classmethod
+    def found(cls, record: JobRecord, shape: Shape | None, volcano_job: Object | None, now_s: float) -> Released:
+        """One that the caches show: a controller before this one has released it."""
+        metadata = {} if volcano_job is None else volcano_job["metadata"]
+        since = metadata.get("creationTimestamp")
+        # one that Volcano has started anew by itself keeps what it counts for
+        was_restarted = bool(((volcano_job or {}).get("status") or {}).get("retryCount"))
+        scheduler = Scheduler.VOLCANO if volcano_job is None else scheduler_of(volcano_job)
+        return cls(
+            record=record,
+            shape=shape,
+            places=places_of((metadata.get("annotations") or {}).get(PLANNED_ANNOTATION, "")),
+            released_s=now_s if since is None else parse_rfc3339(since).timestamp(),
+            is_fresh=False,
+            was_bound=record.status.start_time is not None or was_restarted,
+            is_pinned=volcano_job is not None and (scheduler.binds_one_by_one or is_pinned(volcano_job)),
+            scheduler=scheduler,
+        )
+
+    def placed(self) -> dict[str, Vector]:
+        """What it takes of each node: its pods there, and where not all of them have theirs, what is planned."""
+        found: dict[str, Vector] = {}
+        for pod in self.pods:
+            found[pod.node] = added(found.get(pod.node, {}), pod.takes)
+        if not self.was_bound and self.shape is not None:
+            for node, vector in placed_by(self.shape, self.places).items():
+                there = found.get(node, {})
+                found[node] = {name: max(there.get(name, 0), vector.get(name, 0)) for name in {*there, *vector}}
+        return found
 
     @property
     def waits(self) -> bool:
