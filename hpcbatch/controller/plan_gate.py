@@ -314,9 +314,11 @@ class PlanGate:
         if status.state is not JobState.QUEUED:
             return None if status.state in WAITING else status.preempting
         with self._lock:
-            if self._sites.in_force.config.policy is Policy.VOLCANO or not known.rules.preempts(record):
+            if self._sites.in_force.config.policy is Policy.VOLCANO:
                 return None
-            self._world.refresh(time.time())
+            self._world.refresh(time.time())  # the rules are the site's: a fresh controller has not looked at it
+            if not known.rules.preempts(record):
+                return None
             if self._world.is_changed and self._may_plan():
                 self._make()
             chosen = None if self._world.is_changed else self._preemptions.get(job_id)

@@ -23,8 +23,8 @@ from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.labels import JOB_ID_LABEL, PLANNED_ANNOTATION
 from hpcbatch.model.priority import PriorityConfig
-from hpcbatch.model.record import JobRecord, JobStatus
-from hpcbatch.model.site import Policy, SiteConfig
+from hpcbatch.model.record import JobRecord, JobStatus, Preempting, Victim
+from hpcbatch.model.site import Policy, QueueConfig, SiteConfig
 from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.observed import Waiting
@@ -355,6 +355,18 @@ def test_a_job_that_starts_as_soon_as_it_is_let_go_keeps_its_place() -> None:
     assert world.gate.take(first) is None
     world.gate.on_batchjob(WatchEvent("MODIFIED", world.batchjobs.objects[NS, first.object_name]))
     assert world.gate.take(second) is not None
+
+
+def test_a_fresh_gate_keeps_whom_a_starting_job_preempts() -> None:
+    """Before it has looked at anything."""
+    queues = (QueueConfig(name="q", volcano_queue="q"), QueueConfig(name="express", volcano_queue="q", priority=150))
+    world = World(nodes=1, queues=queues)
+    first = job(2, cpus=2)
+    preempting = Preempting(time=datetime(2026, 11, 25, tzinfo=UTC), places="0:n0*1", victims=(Victim(job=1, run=1),))
+    first = replace(first, queue="express", status=replace(first.status, preempting=preempting))
+    world.made(first)
+    world.start()
+    assert world.gate.shown(first, first.status).preempting == preempting
 
 
 def test_one_that_volcano_starts_anew_keeps_its_place() -> None:
