@@ -70,6 +70,7 @@ def after(kind: DependencyKind, *jobs: Submitted) -> Dependency:
     return Dependency(clauses=(Clause(kind=kind, jobs=tuple(JobRef(job_id=job.job_id) for job in jobs)),))
 
 
+@pytest.mark.slow
 def test_each_has_its_queues_and_no_job_is_lost_or_doubled_when_they_are_killed(shards: Shards) -> None:
     dice, jobs, failures = random.Random(16), list[Submitted](), list[HpcBatchError]()
     lock, is_over = threading.Lock(), threading.Event()
