@@ -27,9 +27,9 @@ from hpcbatch.engine.server.certificates import ensure_certificate
 from hpcbatch.engine.server.kubeconfig import write_kubeconfig
 from hpcbatch.engine.server.server import ApiServer, ServerError
 from hpcbatch.engine.volcano.admission import register_volcano_admission
-from hpcbatch.engine.volcano.job_controller import JobController
 from hpcbatch.engine.volcano.scheduler import Scheduler
 from hpcbatch.errors import HpcBatchError
+from hpcbatch.gang.job_controller import JobController
 from hpcbatch.history.databases import SqliteDatabase
 from hpcbatch.history.store import HistoryStore
 from hpcbatch.model.site import SiteConfig
@@ -110,7 +110,12 @@ class Engine:
         self._controller = Controller(
             registry, self._site, self._history, read_log=self._agent.log_end, prepare_site=self._make_queues
         )
-        self._parts: list[Part] = [self._agent, Scheduler(registry), JobController(registry), self._controller]
+        self._parts: list[Part] = [
+            self._agent,
+            Scheduler(registry),
+            JobController(registry, registry.record_event),
+            self._controller,
+        ]
 
     @property
     def memory_limits(self) -> str:

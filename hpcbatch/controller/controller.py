@@ -61,6 +61,7 @@ from hpcbatch.volcano import job_names
 
 _LOG = logging.getLogger(__name__)
 _WAITING_LOOK_S = 30.0  # how often the numbers in a waiting job's reason are refreshed
+_COMMAND_AGAIN_S = 5.0  # Volcano may be killed between taking a Command and carrying it out
 _HUNG_S = 300.0  # far more than all of a job's API requests take if each times out
 _SITE_LOOK_S = 0.5
 _WORKERS = 2
@@ -491,6 +492,8 @@ class Controller:
             decision = replace(decision, terminate=False, look_again_s=left_s)
         if decision.terminate:
             self._volcano_jobs.terminate(namespace, name)
+            again_s = decision.look_again_s or _COMMAND_AGAIN_S
+            decision = replace(decision, look_again_s=min(again_s, _COMMAND_AGAIN_S))
         if decision.let_start:
             self._start_bar.let_start(record, next(pod.uid for pod in seen.pods if pod.index == 0))
         for pod in decision.give_up:

@@ -216,12 +216,12 @@ class PlanWorld:
             return
         self._ids[key], self.keys[number] = number, key
         state, has_one = JobState(status["state"]), bool(status.get("volcanoJob"))
+        released = self.released.get(number)
+        if not has_one and released is not None and released.is_fresh:
+            return  # its Volcano Job is being made, whatever the record says, which may still show it as held
         if state is not JobState.QUEUED and not has_one and status.get("startTime") is None:
             self.forget(number)
             return
-        released = self.released.get(number)
-        if not has_one and released is not None and released.is_fresh:
-            return  # its Volcano Job is being made
         try:
             record = record_of(obj)
         except UNREADABLE:

@@ -24,6 +24,7 @@ from hpcbatch.controller.controller import Controller
 from hpcbatch.controller.guarded import GuardedApi
 from hpcbatch.controller.leader import Candidate, Timing
 from hpcbatch.errors import HpcBatchError
+from hpcbatch.model.state import JobState
 from hpcbatch.site.file import CLUSTER_DEFAULTS
 
 if TYPE_CHECKING:
@@ -213,8 +214,11 @@ class Process:
         if controller is None or api is None:
             return
         jobs = GaugeMetricFamily("hpcbatch_jobs", "BatchJobs by state.", labels=["state"])
-        for state, count in sorted(controller.count_by_state().items()):
-            jobs.add_metric([state], count)
+        counts = controller.count_by_state()
+        for state in sorted(
+            {*JobState, *counts}
+        ):  # a state without jobs is 0: a dashboard takes a lost series for a fault
+            jobs.add_metric([state], counts.get(state, 0))
         yield jobs
         work, mailer = controller.work, controller.mailer
         yield CounterMetricFamily("hpcbatch_reconciles", "Looks at a job.", value=work.handled)

@@ -21,6 +21,7 @@ _OVERDUE_AFTER = timedelta(seconds=20)
 _OVERDUE_AFTER_WITH_PEERS = timedelta(seconds=60)
 """How long after its time limit and the delay before KILL a run is ended if its runner has not done so. The runner
 starts the script some time after the pods, once they reach each other. A script can stop the runner or its timer."""
+NOT_STARTED: dict[str, Any] = {"hosts": (), "start_time": None, "session_id": None}
 NOTHING_USED: dict[str, Any] = {
     "cpu_used_s": None,
     "max_rss_bytes": None,
@@ -36,9 +37,7 @@ def queued_again(status: JobStatus, now: datetime) -> JobStatus:
         state=JobState.QUEUED,
         reason=Reason.NONE,
         message="",
-        hosts=(),
-        start_time=None,
-        session_id=None,
+        **NOT_STARTED,
         eligible_time=now,
         preempted=None,
         preempting=None,
@@ -59,9 +58,7 @@ def as_waiting(status: JobStatus, why: Waiting) -> JobStatus:
         state=JobState.QUEUED,
         reason=why.reason,
         message=why.message,
-        hosts=(),
-        start_time=None,
-        session_id=None,
+        **NOT_STARTED,
     )
 
 

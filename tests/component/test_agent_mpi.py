@@ -16,10 +16,10 @@ import yaml
 from hpcbatch.api.port import Object
 from hpcbatch.api.resources import CONFIGMAPS, SECRETS, VOLCANO_JOBS
 from hpcbatch.engine.volcano.admission import register_volcano_admission
-from hpcbatch.engine.volcano.job_controller import JobController
 from hpcbatch.engine.volcano.scheduler import Scheduler
-from hpcbatch.engine.volcano.ssh_keys import make_key
 from hpcbatch.errors import ForbiddenError
+from hpcbatch.gang.job_controller import JobController
+from hpcbatch.gang.ssh_keys import make_key
 from tests.component.agent_rig import Rig
 from tests.waiting import wait_for
 
@@ -111,7 +111,10 @@ def volcano(tmp_path: Path) -> Iterator[Rig]:
     register_volcano_admission(rig.registry)
     rig.registry.install_builtin()
     rig.start()
-    parts: list[Scheduler | JobController] = [Scheduler(rig.registry), JobController(rig.registry)]
+    parts: list[Scheduler | JobController] = [
+        Scheduler(rig.registry),
+        JobController(rig.registry, rig.registry.record_event),
+    ]
     for part in parts:
         part.start()
     yield rig

@@ -245,6 +245,7 @@ def test_pages_and_log(site: Site) -> None:
     assert other.page("/elsewhere")[0] == 404
     text = leader.page("/metrics")[1]
     assert 'hpcbatch_jobs{state="Running"} 1' in text
+    assert 'hpcbatch_jobs{state="Queued"} 0' in text
     assert 'hpcbatch_api_requests_total{code="200",resource="jobs",verb="create"} 1' in text
     assert "\nhpcbatch_leader 0.0\n" in other.page("/metrics")[1]
     for line in (leader.said() + other.said()).splitlines():

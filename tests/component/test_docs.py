@@ -211,6 +211,9 @@ def test_engine_options() -> None:
             assert f"`{option}" in text, option
 
 
+METRICS_FILES = ("alerts.yaml", "dashboard.json")
+
+
 def test_metrics() -> None:
     """Every metric of the controller, and every alert, stands in the page."""
     text = (CHECKOUT / "docs/metrics.md").read_text()
@@ -219,5 +222,6 @@ def test_metrics() -> None:
     names = {f"{name}_total" if kind == "Counter" else name for kind, name in families}
     told = set(re.findall(r"^\| `(hpcbatch_\w+)", text, re.MULTILINE))
     assert told == names
-    alerts = re.findall(r"alert: (\w+)", (CHECKOUT / "deploy/chart/metrics/alerts.yaml").read_text())
-    assert re.findall(r"^\| `(Hpcbatch\w+)`", text, re.MULTILINE) == alerts
+    rules, dashboard = [(CHECKOUT / f"deploy/chart/metrics/{name}").read_text() for name in METRICS_FILES]
+    assert re.findall(r"^\| `(Hpcbatch\w+)`", text, re.MULTILINE) == re.findall(r"alert: (\w+)", rules)
+    assert set(re.findall(r"hpcbatch_\w+", rules + dashboard)) <= names

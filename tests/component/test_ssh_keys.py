@@ -4,7 +4,7 @@ import io
 import subprocess
 from pathlib import Path
 
-from hpcbatch.engine.volcano.ssh_keys import KeyPool, make_key
+from hpcbatch.gang.ssh_keys import KeyPool, make_key
 from tests.waiting import wait_for
 
 

@@ -13,9 +13,9 @@ from hpcbatch.api.resources import NODES, PODGROUPS, PODS, VOLCANO_JOBS, Resourc
 from hpcbatch.engine.registry.registry import Registry
 from hpcbatch.engine.registry.store import Store
 from hpcbatch.engine.volcano.admission import register_volcano_admission
-from hpcbatch.engine.volcano.job_controller import JobController
 from hpcbatch.engine.volcano.scheduler import Scheduler
 from hpcbatch.errors import ConflictError, NotFoundError
+from hpcbatch.gang.job_controller import JobController
 from tests.waiting import wait_for
 
 NS = "default"
@@ -93,7 +93,7 @@ class Cluster:
             self.add_node(f"node-{index}", count)
         self.kubelet = PlayKubelet(self.registry)
         self.scheduler = Scheduler(self.registry)
-        self.controller = JobController(self.registry)
+        self.controller = JobController(self.registry, self.registry.record_event)
 
     def add_node(self, name: str, cpus: int) -> None:
         size = {"cpu": str(cpus), "memory": "8Gi", "pods": "110"}

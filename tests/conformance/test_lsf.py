@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 from tests.conformance.site import Site
@@ -110,3 +111,49 @@ def test_errors(site: Site) -> None:
     none = site.run("bsub", "-q", "nowhere", "true", check=False)
     assert (none.returncode, none.stderr.splitlines()[-1:]) == (255, ["nowhere: No such queue. Job not submitted."])
     assert site.run("bsub", check=False, stdin="").stderr == "No command is specified. Job not submitted.\n"
+
+
+def test_bjobs_and_bkill(site: Site) -> None:
+    assert site.run("bjobs", check=False).stderr == "No unfinished job found\n"
+    job = bsub(site, "-J", "a-long-job-name", "-n", "2", "-R", "span[ptile=1]", "-oo", "o", "sleep 300")
+    held = bsub(site, "-H", "-o", "/dev/null", "-J", "many[1-2]", "true")
+    site.wait_state(job, "R")
+    lines = site.run("bjobs").stdout.splitlines()
+    assert lines[0] == "JOBID   USER    STAT  QUEUE      FROM_HOST   EXEC_HOST   JOB_NAME   SUBMIT_TIME"
+    assert re.fullmatch(rf"{job:7} \S+ +RUN   default    \S+ +node\S+ +\*-job-name \w\w\w [ \d]\d \d\d:\d\d", lines[1])
+    assert re.fullmatch(r" {45}node\S+", lines[2])
+    assert [line.split()[:3:2] + line.split()[5:6] for line in lines[3:]] == [
+        [held, "PSUSP", "many[1]"],
+        [held, "PSUSP", "many[2]"],
+    ]
+    assert site.run("bjobs", "-noheader", "-r", "-o", "jobid stat:-5 delimiter='^'").stdout == f"{job}^RUN\n"
+    found = json.loads(site.run("bjobs", "-json", "-o", "jobid stat slots", job).stdout)
+    assert found == {"COMMAND": "bjobs", "JOBS": 1, "RECORDS": [{"JOBID": job, "STAT": "RUN", "SLOTS": "2"}]}
+    assert f"{held:8} many[1-2]  " in site.run("bjobs", "-A").stdout
+    assert f"Job <{job}>, Job Name <a-long-job-name>, " in site.run("bjobs", "-l", job).stdout
+    unknown = site.run("bjobs", "999999", check=False)
+    assert (unknown.returncode, unknown.stderr) == (255, "Job <999999> is not found\n")
+    assert f"\n{'':13}{job:>5} " in site.run("squeue").stdout or job in site.run("squeue").stdout
+    killed = site.run("bkill", job, "999999", check=False)
+    assert (killed.returncode, killed.stdout) == (255, f"Job <{job}> is being terminated\n")
+    assert killed.stderr == "Job <999999>: No matching job found\n"
+    site.wait_end(job)
+    assert site.run("bjobs", "-noheader", "-o", "stat exit_code exit_reason", job).stdout.split()[:3] == [
+        "EXIT",
+        "130",
+        "TERM_OWNER:",
+    ]
+    again = site.run("bkill", job, check=False)
+    assert (again.returncode, again.stderr) == (255, f"Job <{job}>: Job has already finished\n")
+    assert site.run("bkill", f"{held}[2]").stdout == f"Job <{held}[2]> is being terminated\n"
+    site.run("bkill", held)
+
+
+def test_one_id_space(site: Site) -> None:
+    of_slurm = site.sbatch("-H", "-J", "of-slurm", "-o", "/dev/null", "--wrap", "true")
+    of_pbs = site.qsub("-h", "-N", "of-pbs", "-o", "/dev/null", "-j", "oe", stdin="true\n")
+    shown = site.run("bjobs", "-noheader", "-o", "jobid stat job_name delimiter=,").stdout.splitlines()
+    assert shown == [f"{of_slurm},PSUSP,of-slurm", f"{of_pbs},PSUSP,of-pbs"]
+    site.run("bkill", "0")
+    for job in (of_slurm, of_pbs):
+        site.wait_end(job)

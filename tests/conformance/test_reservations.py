@@ -359,3 +359,24 @@ def test_a_reservation_that_loses_its_node_gets_another(site: Site, reserved: li
         assert "RESV_CONFIRMED" in site.run("pbs_rstat", "-F", one).stdout
     finally:
         as_operator(site, "pbsnodes", "-r", first)
+
+
+def test_one_that_is_on_gets_another_node(site: Site, name: str) -> None:
+    def node_of(one: str) -> str:
+        found = re.search(r" Nodes=(\S+) ", shown(site, one))
+        assert found is not None
+        return found[1]
+
+    wanted = (f"StartTime={at(0)}", "Duration=30", "NodeCnt=1", "Users=root")
+    create(site, name, *wanted, "Flags=REPLACE_DOWN")
+    assert " Flags=REPLACE_DOWN " in shown(site, name)
+    first = node_of(name)
+    as_operator(site, "scontrol", "update", f"NodeName={first}", "State=DRAIN", "Reason=test")
+    try:
+        wait_for("another node", lambda: node_of(name) != first)
+        assert " State=ACTIVE " in shown(site, name)
+    finally:
+        as_operator(site, "scontrol", "update", f"NodeName={first}", "State=RESUME")
+    wrong = "Error creating the reservation: Invalid node name specified\n"
+    named = ("create", "reservation", f"StartTime={at(0)}", "Duration=30", f"Nodes={first}", "Users=root")
+    assert refused(site, *named, "Flags=REPLACE_DOWN").startswith(wrong)

@@ -86,7 +86,7 @@ def reader(
         user=session.user,
         server=session.server,
         now=session.now,
-        lookup=partial(_jobs_called, session),
+        lookup=partial(jobs_called, session),
         limits=SoftLimits(),
     )
 
@@ -104,7 +104,7 @@ def _script(session: Session, path: str | None) -> tuple[str | None, bytes]:
     return (None, b"") if b"\0" in content else (name, content)
 
 
-def _jobs_called(session: Session, pattern: str) -> list[int]:
+def jobs_called(session: Session, pattern: str) -> list[int]:
     """The numbers of the user's unfinished jobs of that name, or else of the last one that has ended."""
     from fnmatch import fnmatchcase
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from hpcbatch.dialects.lsf.commands import COMMANDS, usage
 from hpcbatch.dialects.lsf.help import USAGE
 from hpcbatch.dialects.lsf.table import OPTIONS, Rule
 from hpcbatch.model.command_line import CommandLine, Flag, Word
@@ -37,7 +38,20 @@ def command_lines() -> dict[str, CommandLine]:
         operands=(Word.COMMAND, Word.FILE),
         variables=_VARIABLES,
     )
-    return {"bsub": bsub}
+    others = {
+        name: CommandLine(
+            name=name,
+            about=command.about,
+            usage=usage(name),
+            flags=tuple(
+                Flag((f"-{option}",), each.takes, each.about, each.value, each.word)
+                for option, each in command.options.items()
+            ),
+            operands=() if command.operand is None else (command.operand,),
+        )
+        for name, command in COMMANDS.items()
+    }
+    return {"bsub": bsub, **others}
 
 
 def _flag(name: str, rule: Rule) -> Flag:

@@ -1,1 +1,1 @@
-"""Volcano's controllers for the engine: jobs, scheduling, admission. Their rules are pure and in `hpcbatch.volcano`."""
+"""Volcano's scheduling and admission for the engine. Their rules are pure and in `hpcbatch.volcano`."""

@@ -122,12 +122,6 @@ class SchedulerCache:
         self._groups[key] = GroupRecord(group, entry, since)
         return True
 
-    def wrote_group(self, group: Object) -> None:
-        """Our own write, known at once."""
-        with self._lock:
-            if _key(group) in self._groups:
-                self._put_group(group)
-
     def _group_entry(self, group: Object) -> GroupEntry:
         meta, spec, status = group["metadata"], group.get("spec") or {}, group.get("status") or {}
         class_name = spec.get("priorityClassName")

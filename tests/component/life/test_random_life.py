@@ -32,8 +32,8 @@ from hpcbatch.api.resources import (
     VOLCANO_JOBS,
 )
 from hpcbatch.engine.registry.registry import Registry
-from hpcbatch.engine.volcano.job_controller import JobController
 from hpcbatch.engine.volcano.scheduler import Scheduler
+from hpcbatch.gang.job_controller import JobController
 from hpcbatch.history.databases import SqliteDatabase
 from hpcbatch.history.query import Query
 from hpcbatch.history.store import HistoryStore
@@ -72,7 +72,7 @@ class Parts:
         site = SiteConfig()
         self._all = [
             controllers(registry, random.Random(dice.random()), site, kills=kills // 2, history=history),
-            volcano(JobController, kills * 3 // 10),
+            volcano(lambda api: JobController(api, api.record_event), kills * 3 // 10),
             volcano(Scheduler, kills // 5),
         ]
 
@@ -100,7 +100,7 @@ class Parts:
 def test_whatever_happens(
     part: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("hpcbatch.engine.volcano.ssh_keys.make_key", lambda: ("key", "ssh-rsa key\n"))  # it takes long
+    monkeypatch.setattr("hpcbatch.gang.ssh_keys.make_key", lambda: ("key", "ssh-rsa key\n"))  # it takes long
     dice = random.Random(SEED + part)
     cluster = Cluster(*NODES)
     scripts: dict[str, Script] = {}

@@ -8,7 +8,7 @@ import pytest
 
 from hpcbatch.api.news import News
 from hpcbatch.api.port import WatchEvent
-from hpcbatch.engine.volcano.news import of_group, of_job
+from hpcbatch.gang.news import of_group, of_job
 
 
 def job(phase: str = "", **meta: Any) -> dict[str, Any]:
