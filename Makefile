@@ -16,7 +16,7 @@ LOCKED = $(BIN)/pip install --quiet --disable-pip-version-check --require-hashes
 EDITABLE = $(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --config-settings editable_mode=compat --editable .
 AUDIT := $(CURDIR)/build/audit
 DOCS := $(CURDIR)/build/docs
-WRAPPED = $(wildcard README.md CONTRIBUTING.md SECURITY.md docs/*.md docs/tutorials/*.md tests/conformance/README.md)
+WRAPPED = $(wildcard README.md CONTRIBUTING.md SECURITY.md docs/*.md docs/tutorials/*.md examples/*/*.md examples/*/*/*.md tests/conformance/README.md)
 PROSE := README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md docs bench/README.md examples/wrf/README.md tests/conformance/README.md
 export PATH := $(BIN):/usr/sbin:/sbin:$(PATH)
 
@@ -119,6 +119,8 @@ soak: test-packages .venv/dev
 crd: .venv/dev
 	$(BIN)/python -c "from hpcbatch.record import crd; print(crd.text(), end='')" > deploy/crd/batchjobs.yaml
 	$(BIN)/python -c "from hpcbatch.record import crd; print(crd.reservations_text(), end='')" > deploy/crd/reservations.yaml
+	for kind in commands.bus jobs.batch queues.scheduling; do \
+	  cp hpcbatch/engine/registry/crd/$$kind.volcano.sh.yaml deploy/without-volcano/crd/; done
 
 # the tables of docs/directives.md, docs/commands.md and others, from those that the commands read by
 directives: .venv/dev

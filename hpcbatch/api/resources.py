@@ -67,6 +67,8 @@ API_SERVICES = Resource("apiregistration.k8s.io", "v1", "apiservices", "APIServi
 CRDS = Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False)
 VOLCANO_JOBS = Resource("batch.volcano.sh", "v1alpha1", "jobs", "Job")
 PODGROUPS = Resource("scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup")
+COSCHEDULING_PODGROUPS = Resource("scheduling.x-k8s.io", "v1alpha1", "podgroups", "PodGroup")
+KUEUE_WORKLOADS = Resource("kueue.x-k8s.io", "v1beta1", "workloads", "Workload")
 QUEUES = Resource("scheduling.volcano.sh", "v1beta1", "queues", "Queue", namespaced=False)
 COMMANDS = Resource("bus.volcano.sh", "v1alpha1", "commands", "Command")
 BATCHJOBS = Resource(GROUP, VERSION, "batchjobs", KIND)

@@ -11,6 +11,7 @@ import click
 
 from hpcbatch.cli.columns import aligned
 from hpcbatch.cli.common import Session
+from hpcbatch.cli.groups import Whole
 from hpcbatch.cli.values import memory
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.typed import TYPE_CHECKING
@@ -99,7 +100,7 @@ def _claims(context: click.Context, parameter: click.Parameter, texts: tuple[str
     return tuple(found)
 
 
-@click.group()
+@click.group(cls=Whole)
 def user() -> None:
     """Add users, list them, disable and enable them."""
 
@@ -195,7 +196,7 @@ def add(
     if any(part.resource is RESOURCE_QUOTAS for part in planned.parts):
         await_count(session.api, planned.account.namespace, lambda line: click.echo(f"hpcbatch: {line}", err=True))
     if planned.account.identity.is_disabled:
-        click.echo(f"user {name} is disabled: `hpcbatch user enable {name}` lets him submit again")
+        click.echo(f"user {name} is disabled: `hpcbatch user enable {name}` lets them submit again")
     if target is not None:
         _write_kubeconfig(session, planned.account, target, life, cluster=site.server_name, server=server)
 
@@ -249,7 +250,7 @@ def list_(session: Session) -> None:
 @click.argument("name")
 @click.pass_obj
 def disable(session: Session, name: str) -> None:
-    """Admit no new job of user NAME, and close his namespace to him. Jobs that are there go on."""
+    """Admit no new job of user NAME, and close the namespace to them. Jobs that are there go on."""
     from hpcbatch.admin import users
 
     _report(users.disable(session.api, name), f"user {name} is disabled already")
@@ -320,7 +321,7 @@ def _check_kubeconfig(session: Session, planned: Plan, target: Path) -> None:
     if is_embedded(session.api):
         raise HpcBatchError("the embedded engine signs no certificates: whoever uses it shares its own kubeconfig")
     if planned.account.identity.is_disabled:
-        raise HpcBatchError(f"user {planned.account.identity.user} is disabled: no certificate for him")
+        raise HpcBatchError(f"user {planned.account.identity.user} is disabled: they get no certificate")
     user_kubeconfig.check_connection(session.connection)
     user_kubeconfig.check_target(target, kubernetes_user(planned.account.identity.user))
 

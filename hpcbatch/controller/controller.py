@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from hpcbatch.api.informer import Informer, WorkQueue, object_key
 from hpcbatch.api.port import Api, Object, WatchEvent
-from hpcbatch.api.resources import BATCHJOBS, EVENTS, NAMESPACES, NODES, PODS, QUEUES
+from hpcbatch.api.resources import BATCHJOBS, NAMESPACES, NODES, PODS, QUEUES
 from hpcbatch.controller.archive import Archive
 from hpcbatch.controller.arrays import Arrays
 from hpcbatch.controller.deliveries import Deliveries
@@ -27,11 +27,13 @@ from hpcbatch.controller.node_offers import NodeOffers
 from hpcbatch.controller.node_rooms import NodeRooms
 from hpcbatch.controller.observer import Observer
 from hpcbatch.controller.open_requests import OpenRequests
+from hpcbatch.controller.own_gangs import OwnGangs
 from hpcbatch.controller.own_writes import LAG_S, OwnWrites
 from hpcbatch.controller.past_usage import PastUsage
 from hpcbatch.controller.plan_gate import PlanGate
 from hpcbatch.controller.pod_requests import PodRequests
 from hpcbatch.controller.records import Admitted, record_of, remove, write_status
+from hpcbatch.controller.refused_pods import RefusedPods
 from hpcbatch.controller.requests import Requests
 from hpcbatch.controller.reservation_desk import ReservationDesk
 from hpcbatch.controller.routes import Routes
@@ -55,7 +57,6 @@ from hpcbatch.policy.array_gate import array_gate, in_route
 from hpcbatch.policy.deadlines import with_grant_of, without_grant
 from hpcbatch.policy.decide import decide
 from hpcbatch.policy.observed import Decision, Observed
-from hpcbatch.policy.pod_creation import FAILED_CREATE, Refusals
 from hpcbatch.policy.settled import is_settled
 from hpcbatch.volcano import job_names
 
@@ -99,9 +100,8 @@ class Controller:
         self._nodes = Informer(api, NODES, on_event=self._on_node)
         self._offers = NodeOffers()
         self._job_pods = JobPods(api, self._pods, self._nodes)
-        self._refusals = Refusals()
-        self._start_bar = StartBar(api)
-        self._failed_creates = Informer(api, EVENTS, on_event=self._on_refused_pods, fields=FAILED_CREATE)
+        self._start_bar, self._own_gangs = StartBar(api), OwnGangs(api)
+        self._refused_pods = RefusedPods(api, self._look_at_number)
         self._volcano_queues = Informer(api, QUEUES, on_event=self._on_volcano_queue)
         self._namespaces = Informer(api, NAMESPACES, on_event=lambda _: None)
         self._queue_states: dict[str, tuple[str, Switches]] = {}
@@ -182,7 +182,7 @@ class Controller:
             volcano_jobs=self._volcano_jobs,
             job_pods=self._job_pods,
             rooms=rooms,
-            refusals=self._refusals,
+            refusals=self._refused_pods.refusals,
             dependents=self._dependents,
             start_bar=self._start_bar,
             usage=self._usage,
@@ -222,7 +222,7 @@ class Controller:
             self._nodes,
             self._namespaces,
             self._volcano_queues,
-            self._failed_creates,
+            self._refused_pods.informer,
             self._volcano_jobs.informer,
             self._pods,
             self._batchjobs,
@@ -252,7 +252,7 @@ class Controller:
 
     def stop(self) -> None:
         self._stopping.set()
-        for part in (self._archive, self._usage, self._queue, self._plan, self._desk):
+        for part in (self._archive, self._usage, self._queue, self._plan, self._desk, self._own_gangs):
             if part is not None:
                 part.stop()
         for informer in self._informers:
@@ -287,7 +287,7 @@ class Controller:
         # those that `start` has not started yet have no ident
         dead = [thread.name for thread in self._threads if thread.ident is not None and not thread.is_alive()]
         dead += [informer.name for informer in self._informers if informer.has_died]
-        dead += self.mailer.dead
+        dead += [*self.mailer.dead, *self._own_gangs.dead]
         return f"threads have ended: {', '.join(dead)}" if dead else ""
 
     @property
@@ -349,11 +349,15 @@ class Controller:
 
     def _look_at(self, part: Object, after_s: float = 0.0) -> None:
         """At the job of a Volcano Job or a pod."""
-        key = self._by_number.get((part["metadata"].get("labels") or {}).get(JOB_ID_LABEL, ""))
-        if key is not None and key[0] == part["metadata"]["namespace"]:
+        number = (part["metadata"].get("labels") or {}).get(JOB_ID_LABEL, "")
+        self._look_at_number(number, part["metadata"]["namespace"], after_s)
+
+    def _look_at_number(self, number: str, namespace: str, after_s: float = 0.0) -> None:
+        if (key := self._by_number.get(number)) is not None and key[0] == namespace:
             self._queue.add_after(key, after_s)
 
     def _on_volcano_job(self, event: WatchEvent) -> None:
+        self._own_gangs.on_volcano_job(event.object)
         if self._volcano_jobs.is_news(event):
             self._plan.on_volcano_job(event)
             self._on_part(event)
@@ -375,16 +379,6 @@ class Controller:
             is_unbound = event.type == "ADDED" and not event.object["spec"].get("nodeName")
             self._on_part(event, LAG_S if is_unbound else 0.0)
 
-    def _on_refused_pods(self, event: WatchEvent) -> None:
-        about = event.object["involvedObject"]
-        namespace, name = about.get("namespace", ""), about["name"]
-        if event.type == "DELETED":
-            self._refusals.remove(event.object)
-            return
-        self._refusals.add(event.object)
-        if (key := self._by_number.get(name.removeprefix("job-"))) is not None and key[0] == namespace:
-            self._queue.add(key)
-
     def _on_volcano_queue(self, event: WatchEvent) -> None:
         self._plan.on_queue(event)
         name, state = event.object["metadata"]["name"], (state_of(event.object), switches_of(event.object))
@@ -393,6 +387,7 @@ class Controller:
             self._look_at_waiting()
 
     def _on_site(self) -> None:
+        self._own_gangs.on_site(self._site)
         self._plan.on_site()
         queues = self._site.queues
         if self._shard.name is not None and queues != self._queues_seen:
@@ -518,7 +513,7 @@ class Controller:
         is_alone = status == decision.status
         decision = replace(decision, status=self._ranked(record, self._plan.shown(record, status)))
         is_waiting = decision.delete and seen.volcano_job is not None and not seen.volcano_job.is_final
-        if is_waiting and not self._start_bar.withdraw(record):
+        if is_waiting and not self._start_bar.withdraw(record, pods=seen.pods_wanted if seen.is_partial else 0):
             return LAG_S
         if decision.delete:
             volcano_job = ""  # written first: after a kill the next look decides the same again

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hpcbatch.api.informer import Informer
 from hpcbatch.api.news import News
@@ -31,6 +31,8 @@ class SeenPods:
     """Sizes of their nodes, by name."""
     are_complete: bool
     """All pods of the job exist."""
+    wanted: int
+    """How many these are."""
 
 
 _LAG_S = 2.0
@@ -120,7 +122,9 @@ class JobPods:
             preempted=self._preempted.get(job.key, ()),
             sizes=sizes,
         )
-        return SeenPods(views=views, sizes=sizes, are_complete=len(pods) >= len(names))
+        if volcano_job is not None and volcano_job.lacks_nodes(views, len(names)):
+            views = [replace(view, started_at=None) for view in views]
+        return SeenPods(views=views, sizes=sizes, are_complete=len(pods) >= len(names), wanted=len(names))
 
     def _note_late(self, key: Key, missing: set[str]) -> None:
         """Pods that the cache shows running and the API has no more: only the events that are still to come tell how

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 
-from hpcbatch.api.port import Api
+from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import EVENTS
 from hpcbatch.controller.dependents import Dependents
 from hpcbatch.controller.job_pods import JobPods
+from hpcbatch.controller.kueue_reasons import why_kueue_waits
 from hpcbatch.controller.live_usage import LiveUsage
 from hpcbatch.controller.node_rooms import NodeRooms
 from hpcbatch.controller.records import Admitted
@@ -73,8 +74,9 @@ class Observer:
             volcano_job=volcano_job,
             was_created=bool(job.volcano_job),
             pods=self._with_events(record.namespace, views, now),
-            waiting=self._waiting(record)
-            if volcano_job and not any(v.node for v in views)
+            pods_wanted=pods.wanted,
+            waiting=self._waiting(record, made)
+            if volcano_job and (volcano_job.lacks_nodes(views, pods.wanted) or not any(v.node for v in views))
             else Waiting(reason=Reason.NONE, message=""),
             now=now,
             is_barred=is_final and not views and self._start_bar.has_started(record),
@@ -118,7 +120,9 @@ class Observer:
         queue = self._sites.in_force.config.queue(record.queue)
         return None if queue is None else stopped_because(queue, self._switches(queue.volcano_queue))
 
-    def _waiting(self, record: JobRecord) -> Waiting:
+    def _waiting(self, record: JobRecord, made: Object | None) -> Waiting:
+        if made is not None and (why := why_kueue_waits(self._api, made)) is not None:
+            return why
         site = self._sites.in_force.config
         queue = site.queue(record.queue)
         if queue is None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
@@ -18,13 +18,14 @@ from hpcbatch.api.informer import Informer
 from hpcbatch.api.port import Object, WatchEvent
 from hpcbatch.controller.node_rooms import NodeRooms
 from hpcbatch.controller.past_usage import PastUsage
+from hpcbatch.controller.pinning import placed
 from hpcbatch.controller.plan_news import PlanNews
 from hpcbatch.controller.plan_order import PlanOrder
-from hpcbatch.controller.plan_world import STALLED_S, PlanWorld
+from hpcbatch.controller.plan_world import PlanWorld
+from hpcbatch.controller.released import Released
 from hpcbatch.controller.site_source import SiteSource
 from hpcbatch.dataclass import replace
 from hpcbatch.model.foreseen import Foreseen
-from hpcbatch.model.labels import PLANNED_ANNOTATION
 from hpcbatch.model.record import JobRecord, JobStatus, Preempted, Preempting
 from hpcbatch.model.reservation import Reserved
 from hpcbatch.model.site import Policy, SiteConfig
@@ -32,21 +33,18 @@ from hpcbatch.model.state import WAITING, JobState, Reason
 from hpcbatch.policy.deadlines import with_grant_of
 from hpcbatch.policy.observed import Waiting
 from hpcbatch.policy.plan.outcome import Expected, Held, Plan, Preemption, Release, Why
-from hpcbatch.policy.plan.snapshot import Node, Place, RunningJob
+from hpcbatch.policy.plan.snapshot import Node, RunningJob
 from hpcbatch.policy.planned import (
     Forecast,
     as_released,
     forecast,
     is_as_good,
     never_runs,
-    places_text,
     plan_id,
     shown_rank,
     why_held,
 )
 from hpcbatch.record.rows import row_of
-from hpcbatch.volcano import job_names
-from hpcbatch.volcano.pinned import HOST, noted, pinned
 
 _LOG = logging.getLogger(__name__)
 
@@ -300,24 +298,12 @@ class PlanGate:
         """The Volcano Job of a released job as it is to be made: with its place in the plan."""
         with self._lock:
             released = self._world.released.get(plan_id(record.job_id))
-            places = () if released is None else released.places
-            if released is None or not places:
+            if released is None:
                 return volcano_job
-            if released.is_pinned:
-                launcher = self._sites.in_force.config.launcher
-                parts = job_names.parts_of_tasks(record.job_id, record.status.layout, launcher)
-                volcano_job = pinned(volcano_job, self._hosts(parts, places))
-        return noted(volcano_job, PLANNED_ANNOTATION, places_text(places))
+            return placed(volcano_job, released, record, self._sites.in_force.config.launcher, self._nodes)
 
-    def _hosts(self, parts: Mapping[str, frozenset[int]], places: Iterable[Place]) -> dict[str, list[str]]:
-        """The values of label HOST of the nodes of each task, by the parts of the shape that its pods are."""
-        labels = {}
-        for name in {place.node for place in places}:
-            node = self._nodes.get(None, name)
-            labels[name] = ((node or {}).get("metadata", {}).get("labels") or {}).get(HOST, name)
-        return {
-            task: sorted({labels[place.node] for place in places if place.part in its}) for task, its in parts.items()
-        }
+    def _stalled(self, released: Released) -> str:
+        return released.stalled_text(self._sites.in_force.config.place_timeout_s)
 
     # Jobs that end for others
 
@@ -396,7 +382,7 @@ class PlanGate:
             del self._blocked_until[job_id]
             world.blocked.discard(job_id)
         for released in tuple(world.stalled(now_s)):
-            self._behind[plan_id(released.record.job_id)] = began + _BEHIND_S, released.stalled_text(STALLED_S)
+            self._behind[plan_id(released.record.job_id)] = began + _BEHIND_S, self._stalled(released)
             world.last.add(plan_id(released.record.job_id))
         self._planned_site = self._sites.in_force.config
         self._plan = world.plan(now_s)
@@ -481,12 +467,13 @@ class PlanGate:
 
     def _withdraw(self) -> None:
         """Choose those of the jobs that Volcano does not start whose place others get, or that it can never start
-        where they are pinned.
+        where they are pinned, or that keep some nodes without having all.
         """
         chosen: dict[str, Waiting] = {}
         for job_id, released in self._world.released.items():
-            if released.is_stalled and released.waits and (job_id in self._plan.held or released.is_pinned):
-                chosen[job_id] = Waiting(reason=Reason.RESOURCES, message=released.stalled_text(STALLED_S))
+            is_kept = released.is_pinned or bool(released.pods)
+            if released.is_stalled and released.waits and (job_id in self._plan.held or is_kept):
+                chosen[job_id] = Waiting(reason=Reason.RESOURCES, message=self._stalled(released))
         for job_id in chosen.keys() - self._withdrawn.keys():
             _LOG.warning("job %s: %s; it is planned anew", job_id, chosen[job_id].message)
             self._wake(self._world.keys[job_id], 0.0)

@@ -17,6 +17,7 @@ from hpcbatch.controller.plan_order import PlanOrder, Reordered, is_member_of
 from hpcbatch.controller.plan_reservations import PlanReservations, names_in
 from hpcbatch.controller.records import record_of
 from hpcbatch.controller.released import Released
+from hpcbatch.controller.shapes import Shapes
 from hpcbatch.dataclass import replace
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.accounts import Accounts, first_accounts
@@ -41,7 +42,6 @@ from hpcbatch.policy.planned import (
     places_of,
     plan_id,
     running_job,
-    shape_of,
     used_whole,
     waiting_job,
 )
@@ -52,12 +52,11 @@ from hpcbatch.record.rows import UNREADABLE
 from hpcbatch.site.reservations import without_reservations
 from hpcbatch.units import parse_rfc3339
 from hpcbatch.volcano import job_names
+from hpcbatch.volcano.gangs.chosen import scheduler_of
 from hpcbatch.volcano.pinned import is_pinned
 
 Key = tuple[str, str]
 
-STALLED_S = 30.0
-"""A released job without nodes after this time is planned anew: Volcano does not start it."""
 _KEPT_BY_OTHERS = frozenset({Reason.LICENSES, Reason.QUEUE_UNAVAILABLE, Reason.QUEUE_STOPPED, Reason.BROKEN})
 
 
@@ -100,6 +99,7 @@ class PlanWorld:
         self._node_objects: dict[str, Object] = {}
         self._nodes: dict[str, Node] = {}
         self._pods = BoundPods()
+        self._shapes = Shapes()
         self._limits: dict[str, tuple[Limit, ...]] = {}
         self._running: dict[str, RunningJob] = {}
         self._changed_jobs: set[Key] = set()
@@ -319,13 +319,23 @@ class PlanWorld:
         site = self._site()
         owner, rank, number = self._owners.owner_of(record, site), self.order.rank(record), self.order.number(record)
         preempts, claims = self.claims.rules.preempts(record), not is_last and self.claims.stands(record)
+        shape = self._shapes.of(record, queue, site)
         return waiting_job(
-            record, queue, site, owner, rank=rank, is_last=is_last, preempts=preempts, claims=claims, number=number
+            *(record, queue, site, owner),
+            rank=rank,
+            is_last=is_last,
+            preempts=preempts,
+            claims=claims,
+            number=number,
+            shape=shape,
         )
 
     def put_released(self, record: JobRecord, places: tuple[Place, ...], now_s: float, *, is_pinned: bool) -> None:
         """The job gets its Volcano Job now."""
-        self._put(record, Released(record, self._shape(record), places, now_s, True, is_pinned=is_pinned), now_s)
+        released = Released(record, self._shape(record), places, now_s, True)
+        released.scheduler = self._site().scheduler
+        released.is_pinned = is_pinned or released.scheduler.binds_one_by_one
+        self._put(record, released, now_s)
 
     def _keep_released(self, job_id: str, record: JobRecord, now_s: float) -> None:
         released = self.released.get(job_id)
@@ -339,7 +349,9 @@ class PlanWorld:
             # one that Volcano has started anew by itself keeps what it counts for
             was_restarted = bool(((volcano_job or {}).get("status") or {}).get("retryCount"))
             released.was_bound = record.status.start_time is not None or was_restarted
-            released.is_pinned = volcano_job is not None and is_pinned(volcano_job)
+            if volcano_job is not None:
+                released.scheduler = scheduler_of(volcano_job)
+                released.is_pinned = released.scheduler.binds_one_by_one or is_pinned(volcano_job)
             self._put(record, released, now_s)
             return
         released.is_fresh = False
@@ -361,7 +373,7 @@ class PlanWorld:
         site = self._site()
         queue = site.queue(record.queue)
         try:
-            return None if queue is None else shape_of(record.status.layout, queue, site, record)
+            return None if queue is None else self._shapes.of(record, queue, site)
         except (HpcBatchError, ValueError):
             return None
 
@@ -445,7 +457,7 @@ class PlanWorld:
         for job_id, released in self.released.items():
             if released.waits and not (released.is_stalled or released.is_fresh or job_id in self._of_others):
                 is_lost = any(not self._is_open(place.node) for place in released.places)
-                if is_lost or now_s - released.released_s >= STALLED_S:
+                if is_lost or now_s - released.released_s >= self._site().place_timeout_s:
                     released.is_stalled = True
                     self._plan_anew(job_id, released)
                     yield released

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hpcbatch.dataclass import dataclass
 from hpcbatch.model.record import JobRecord
+from hpcbatch.model.scheduler import Scheduler
 from hpcbatch.policy.plan.snapshot import Place, Shape
 from hpcbatch.policy.planned import BoundPod
 
@@ -22,12 +23,13 @@ class Released:
     """All its pods have had their nodes."""
     is_stalled: bool = False
     is_pinned: bool = False
+    scheduler: Scheduler = Scheduler.VOLCANO
     pods: tuple[BoundPod, ...] = ()
 
     @property
     def waits(self) -> bool:
-        """Volcano has placed none of its pods."""
-        return not self.was_bound and not self.pods
+        """None of its pods has been placed; where it may have only some of its nodes, not all."""
+        return not self.was_bound and (self.scheduler.may_bind_in_part or not self.pods)
 
     def take_note_of(self, pods: tuple[BoundPod, ...]) -> None:
         """What pods of it have nodes now; those of a run before may still be going."""
@@ -42,6 +44,7 @@ class Released:
         """Why it is planned anew."""
         nodes = ", ".join(sorted({place.node for place in self.places})[:3])
         where = f" on {nodes}" if nodes else ""
-        text = f"Volcano has not started it{where} within {after_s:.0f} s"
+        who = "Volcano" if self.scheduler is Scheduler.VOLCANO else "The scheduler"
+        text = f"{who} has not started it{where} within {after_s:.0f} s"
         said = self.record.status.message
         return f"{text}: {said}" if said else text

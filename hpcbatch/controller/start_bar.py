@@ -54,8 +54,9 @@ class StartBar:
             return False
         return job_conf.first_pod(conf) not in {None, job_conf.NO_POD}
 
-    def withdraw(self, record: JobRecord) -> bool:
-        """Let no pod start the script any more; False if one may have, which the cache did not show yet.
+    def withdraw(self, record: JobRecord, *, pods: int = 0) -> bool:
+        """Let no pod start the script any more; False if one may have, which the cache did not show yet. Of a job whose
+        `pods` get their nodes one by one, so many, the script starts only when all have theirs.
 
         A pod that gets its node between the two requests, or after a kill between them, reports that it was withdrawn.
         """
@@ -64,4 +65,5 @@ class StartBar:
         except NotFoundError:
             pass  # without the ConfigMap no pod starts
         listed = self._api.list(PODS, record.namespace, labels=f"{JOB_ID_LABEL}={record.job_id}")
-        return not any(pod["spec"].get("nodeName") for pod in listed.items)
+        bound = sum(bool(pod["spec"].get("nodeName")) for pod in listed.items)
+        return bound < max(pods, 1)

@@ -26,6 +26,8 @@ from hpcbatch.gang.news import of_group, of_job
 from hpcbatch.gang.queue_commands import run_queue_command
 from hpcbatch.gang.ssh_keys import KeyPool
 from hpcbatch.gang.sync import Sync
+from hpcbatch.volcano.gangs.port import Gang
+from hpcbatch.volcano.gangs.registry import VOLCANO
 from hpcbatch.volcano.job_objects import controlling_job
 
 WorkKey = tuple[str, str, str]
@@ -39,31 +41,50 @@ def utc_now() -> datetime:
 class JobController:
     """One worker, so that PodGroups are made in the order of the jobs."""
 
-    def __init__(self, api: Api, record_event: RecordEvent, *, now: Callable[[], datetime] = utc_now) -> None:
-        self._api, self._record_event, self._now = api, record_event, now
+    def __init__(
+        self,
+        api: Api,
+        record_event: RecordEvent,
+        *,
+        gang_of: Callable[[Object], Gang | None] = lambda _: VOLCANO,
+        labels: str = "",
+        now: Callable[[], datetime] = utc_now,
+    ) -> None:
+        """`gang_of` a Volcano Job says how its scheduler is told of its pods; None: the job is none of ours. All that
+        are ours, and their pods, have those `labels`, a selector.
+        """
+        self._api, self._record_event, self._gang_of, self._now = api, record_event, gang_of, now
+        self._serves_all = not labels
         self._queue: WorkQueue[WorkKey] = WorkQueue(longest_backoff_s=200.0)
         self._workers = Workers(self._queue, self._work, name="job-controller")
         self._keys = KeyPool()
-        self._pods = Informer(api, PODS, on_event=self._on_pod)
-        self._groups = Informer(api, PODGROUPS, on_event=self._on_group)
-        self._jobs = Informer(api, VOLCANO_JOBS, on_event=self._on_job)
+        self._pods = Informer(api, PODS, on_event=self._on_pod, labels=labels)
+        self._jobs = Informer(api, VOLCANO_JOBS, on_event=self._on_job, labels=labels)
         self._commands = Informer(api, COMMANDS, on_event=self._on_command)
+        self._informers = [self._pods, self._jobs, self._commands]
+        if self._serves_all:  # Volcano's own scheduler answers by them
+            self._informers.insert(1, Informer(api, PODGROUPS, on_event=self._on_group))
         self._known = Known()
         self._news_of_jobs, self._news_of_groups = News(), News()
 
     def start(self) -> None:
         """Returns when everything that was there is known and being worked on."""
         self._keys.start()
-        for informer in (self._pods, self._groups, self._jobs, self._commands):
+        for informer in self._informers:
             informer.start()
             informer.synced.wait(30)
         self._workers.start()
 
     def stop(self) -> None:
         self._workers.stop()
-        for informer in (self._commands, self._jobs, self._groups, self._pods):
+        for informer in reversed(self._informers):
             informer.stop()
         self._keys.stop()
+
+    @property
+    def dead(self) -> list[str]:
+        """Names of its threads that have ended, although nobody stopped them."""
+        return [*self._workers.dead, *(informer.name for informer in self._informers if informer.has_died)]
 
     # What has changed
 
@@ -110,9 +131,12 @@ class JobController:
             job = self._api.get(VOLCANO_JOBS, name, namespace)
         except NotFoundError:
             return
+        if (gang := self._gang_of(job)) is None:
+            return
         Sync(
             self._api,
             job,
+            gang=gang,
             known=self._known,
             take_key=self._keys.take,
             record_event=self._record_event,
@@ -123,6 +147,8 @@ class JobController:
     def _take_command(self, namespace: str, name: str) -> None:
         try:
             command = self._api.get(COMMANDS, name, namespace)
+            if not self._is_for_us(command, namespace):
+                return
             self._api.delete(COMMANDS, name, namespace, uid=command["metadata"]["uid"])
         except NotFoundError:
             return
@@ -142,6 +168,17 @@ class JobController:
         key = (namespace, job["metadata"]["name"])
         self._known.put_request(key, action)
         self._queue.add(("job", *key))
+
+    def _is_for_us(self, command: Object, namespace: str) -> bool:
+        target = command.get("target") or {}
+        name = target.get("name", "")
+        if self._serves_all or target.get("kind") == "Queue":
+            return True
+        try:  # its event may come later than the Command's
+            job = self._jobs.get(namespace, name) or self._api.get(VOLCANO_JOBS, name, namespace)
+        except NotFoundError:
+            return False
+        return self._gang_of(job) is not None
 
     def _record(self, job: Object, reason: str, message: str) -> None:
         self._record_event(job, type="Normal", reason=reason, message=message, component=COMPONENT)

@@ -8,6 +8,7 @@ from datetime import datetime
 from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import (
     CONFIGMAPS,
+    COSCHEDULING_PODGROUPS,
     NETWORK_POLICIES,
     PODGROUPS,
     PODS,
@@ -20,14 +21,8 @@ from hpcbatch.errors import AlreadyExistsError, ApiError, ConflictError, HpcBatc
 from hpcbatch.gang.events import COMPONENT, RecordEvent
 from hpcbatch.gang.known import Known
 from hpcbatch.units import parse_rfc3339
-from hpcbatch.volcano.job_objects import (
-    OUT_OF_SYNC,
-    build_pod,
-    build_pod_group,
-    controlling_job,
-    pod_group_name,
-    pod_group_spec,
-)
+from hpcbatch.volcano.gangs.port import Gang
+from hpcbatch.volcano.job_objects import OUT_OF_SYNC, build_pod, controlling_job
 from hpcbatch.volcano.job_status import job_status, recorded_pods
 from hpcbatch.volcano.job_view import JobView, Phase, PodView, job_view
 from hpcbatch.volcano.lifecycle import (
@@ -51,6 +46,8 @@ from hpcbatch.volcano.plugins.base import pod_name
 
 _REFUSALS = 15  # Volcano's --max-requeue-num: with 5 ms * 2^n between them 164 s in all
 _NAME_TAKEN_RECHECK_S = 5.0
+_LET_IN = "Inqueue"
+_GROUPS = {each.api_version: each for each in (PODGROUPS, COSCHEDULING_PODGROUPS)}
 _BESIDE = {"ConfigMap": CONFIGMAPS, "Secret": SECRETS, "Service": SERVICES, "NetworkPolicy": NETWORK_POLICIES}
 
 
@@ -66,6 +63,7 @@ class Sync:
         api: Api,
         job: Object,
         *,
+        gang: Gang,
         known: Known,
         take_key: Callable[[], tuple[str, str]],
         record_event: RecordEvent,
@@ -73,7 +71,7 @@ class Sync:
         now: datetime,
     ) -> None:
         """`look_again` begins another round after so many seconds."""
-        self.api, self.job, self.known = api, job, known
+        self.api, self.job, self.gang, self.known = api, job, gang, known
         self.take_key, self.record_event, self.look_again, self.now = take_key, record_event, look_again, now
         meta = job["metadata"]
         self.namespace, self.name, self.uid = meta["namespace"], meta["name"], meta["uid"]
@@ -94,7 +92,7 @@ class Sync:
         decision = decide(
             self.view,
             pods,
-            _phase(group),
+            self._group_phase(group),
             now=self.now,
             request="TerminateJob" if is_given_up else request,
             evicted=evicted,
@@ -109,7 +107,8 @@ class Sync:
             # what was between these two steps nobody has seen, and a kill here leads to both again
             self.job = {**self.job, "status": status}
             self.view = job_view(self.job)
-            status = self._status(self._carry_out(decide(self.view, pods, _phase(group), now=self.now), group))
+            following = decide(self.view, pods, self._group_phase(group), now=self.now)
+            status = self._status(self._carry_out(following, group))
         self._write_status(status)
         is_waiting = self.known.next_request(self.key, is_done=bool(request) and not is_given_up)
         is_live = state.phase in {Phase.PENDING, Phase.RUNNING}
@@ -127,8 +126,10 @@ class Sync:
     # What is there
 
     def _group(self) -> Object | None:
+        if not self.gang.group_api:
+            return None
         try:
-            group = self.api.get(PODGROUPS, pod_group_name(self.job), self.namespace)
+            group = self.api.get(_GROUPS[self.gang.group_api], self.gang.group_name(self.job), self.namespace)
         except NotFoundError:
             return None
         memory = self.memory
@@ -138,6 +139,12 @@ class Sync:
                 text = f"PodGroup {self.namespace}:{self.name} unschedulable, reason: {condition['message']}"
                 self.record("Warning", "PodGroupPending", text)
         return group
+
+    def _group_phase(self, group: Object | None) -> str | None:
+        """As `decide` wants it: a scheduler that lets no group in gets the pods at once."""
+        if self.gang.admits_group:
+            return None if group is None else (group.get("status") or {}).get("phase", "")
+        return _LET_IN
 
     def _pods(self) -> list[PodView]:
         return self.known.pods(self.key, self.uid)
@@ -167,9 +174,9 @@ class Sync:
                 case RemovePluginObjects():
                     self._remove_plugin_objects()
                 case PutPodGroup(waiting_tasks=waiting) if not self.refusals:
-                    self._put_group(group, waiting)
+                    self._put_group_or_say(group, waiting)
                 case DeletePodGroup():
-                    self._delete_group()
+                    self._delete_group(group)
                 case CreatePod() if not self.refusals:
                     self._create_pod(action, failed)
                 case KillPod():
@@ -240,18 +247,28 @@ class Sync:
                     continue
         self.controlled = {}
 
+    def _put_group_or_say(self, group: Object | None, waiting: tuple[str, ...]) -> None:
+        if self.gang.admits_group:
+            self._put_group(group, waiting)
+        else:  # another project's PodGroup, which may not be installed
+            self._attempt("FailedCreate", "the job's PodGroup: ", lambda: self._put_group(group, waiting))
+
     def _put_group(self, group: Object | None, waiting: tuple[str, ...]) -> None:
-        spec = pod_group_spec(self.job, waiting, self._priority)
+        if not self.gang.group_api:
+            return
+        resource, wanted = _GROUPS[self.gang.group_api], self.gang.group(self.job, waiting, self._priority)
         if group is None:
             try:
-                self.api.create(PODGROUPS, build_pod_group(self.job, spec), self.namespace)
+                self.api.create(resource, wanted, self.namespace)
             except AlreadyExistsError:
                 pass
             return
-        # A namespace may have put the group into another queue than the job's.
-        spec["queue"] = group["spec"].get("queue", spec["queue"])
+        spec = wanted["spec"]
+        if "queue" in spec:
+            # A namespace may have put the group into another queue than the job's.
+            spec["queue"] = group["spec"].get("queue", spec["queue"])
         if any(group["spec"].get(key) != value for key, value in spec.items()):
-            self.api.replace(PODGROUPS, {**group, "spec": {**group["spec"], **spec}}, self.namespace)
+            self.api.replace(resource, {**group, "spec": {**group["spec"], **spec}}, self.namespace)
 
     def _priority(self, name: str) -> int:
         try:
@@ -259,9 +276,11 @@ class Sync:
         except NotFoundError:
             return 0
 
-    def _delete_group(self) -> None:
+    def _delete_group(self, group: Object | None) -> None:
+        if not self.gang.group_api or (group is None and not self.gang.admits_group):
+            return
         try:
-            self.api.delete(PODGROUPS, pod_group_name(self.job), self.namespace)
+            self.api.delete(_GROUPS[self.gang.group_api], self.gang.group_name(self.job), self.namespace)
         except NotFoundError:
             pass
 
@@ -269,7 +288,7 @@ class Sync:
         task = next(task for task in self.job["spec"]["tasks"] if task["name"] == action.task)
         name = pod_name(self.job, action.task, action.index)
         try:
-            pod = build_pod(self.job, task, action.index, self.plugins)
+            pod = self.gang.pod(build_pod(self.job, task, action.index, self.plugins), self.job)
             made = self.api.create(PODS, pod, self.namespace)
         except AlreadyExistsError:
             # Ours, and not reported yet; or another's, for whose end the job waits.
@@ -320,10 +339,6 @@ class Sync:
             self.api.replace(VOLCANO_JOBS, {**self.job, "status": status}, self.namespace, subresource="status")
         except NotFoundError:
             pass
-
-
-def _phase(group: Object | None) -> str | None:
-    return None if group is None else (group.get("status") or {}).get("phase", "")
 
 
 def _unschedulable_since(group: Object | None) -> datetime | None:

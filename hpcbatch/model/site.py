@@ -12,6 +12,7 @@ from hpcbatch.model.mail import MailConfig
 from hpcbatch.model.preemption import PreemptionConfig
 from hpcbatch.model.priority import PriorityConfig
 from hpcbatch.model.queue_names import queue_of
+from hpcbatch.model.scheduler import USUAL_NAME, Scheduler
 from hpcbatch.typed import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -237,6 +238,11 @@ class SiteConfig:
     """With `autoscaling` it is VOLCANO: nodes are only added for jobs that have pods."""
     backfill_depth: int = 1
     """How many of the waiting jobs that cannot start yet get a start that no other job may delay; 1 is EASY."""
+    scheduler: Scheduler = Scheduler.VOLCANO
+    own_scheduler_name: str = ""
+    """The schedulerName of jobs' pods; "": the usual one of `scheduler`."""
+    place_timeout_s: int = 30
+    """How long a job that was started may be without all its nodes, before it is taken back and planned anew."""
     launcher: Launcher = Launcher.SHARED
     launcher_cpu_milli: int = 100
     """The request of a dedicated launcher."""
@@ -276,6 +282,10 @@ class SiteConfig:
     priority: PriorityConfig = field(default_factory=PriorityConfig)
     """As written; `ranked_by` is what counts."""
     preemption: PreemptionConfig = field(default_factory=PreemptionConfig)
+
+    @property
+    def scheduler_name(self) -> str:
+        return self.own_scheduler_name or USUAL_NAME[self.scheduler]
 
     @property
     def ranked_by(self) -> PriorityConfig:

@@ -191,7 +191,7 @@ def _with_volcano_job(seen: Observed, volcano_job: VolcanoJobView) -> Decision:
     if status.start_time is not None and (volcano_job.phase in _VOLCANO_ENDING or not seen.record.spec.rerunnable):
         # its pods are gone before Volcano reports that: the run is over, not requeued
         return Decision(status=replace(status, state=JobState.EXITING, reason=Reason.NONE, message=""))
-    if not any(pod.node for pod in seen.pods):
+    if seen.is_partial or not any(pod.node for pod in seen.pods):
         if (kept := kept_back(seen)) is not None:
             if not kept.status.state.is_final:  # a run that it has lost is over
                 kept = replace(kept, status=replace(kept.status, message="", **NOT_STARTED))
@@ -200,7 +200,7 @@ def _with_volcano_job(seen: Observed, volcano_job: VolcanoJobView) -> Decision:
             return Decision(status=as_waiting(status, seen.stopped), delete=True)
         if seen.is_outdated:
             return Decision(status=as_waiting(status, Waiting(reason=Reason.NONE, message="")), delete=True)
-    if first is not None and all(pod.node for pod in seen.pods):
+    if first is not None and all(pod.node for pod in seen.pods) and not seen.is_partial:
         problem = "" if stuck is None else stuck.problem
         starting = replace(
             status, state=JobState.QUEUED, reason=Reason.STARTING, message=problem, hosts=(), start_time=None

@@ -25,10 +25,20 @@ class VolcanoJobView:
     is_deleting: bool = False
     launcher: Launcher = Launcher.SHARED
     """The launcher it was made for; the site may have another one by now."""
+    may_bind_in_part: bool = False
+    """Its scheduler may give some of its pods their nodes, and others not."""
+    has_run: bool = False
+    """All its pods have run at the same time."""
 
     @property
     def is_final(self) -> bool:
         return self.phase in _VOLCANO_FINAL
+
+    def lacks_nodes(self, pods: Sequence[PodView], wanted: int) -> bool:
+        """Whether it has never run as a whole, since some of the `wanted` pods have no node. Then none of them has
+        begun, whatever its container does: the first waits for the others.
+        """
+        return self.may_bind_in_part and not self.has_run and sum(bool(pod.node) for pod in pods) < wanted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,6 +146,8 @@ class Observed:
     """A pod's time between TERM and KILL."""
     start_limit_s: int = 300
     """How long a pod may take to start, and Volcano to make the pods."""
+    pods_wanted: int = 0
+    """How many pods the Volcano Job has when all are made."""
     outlook: Outlook | None = None
     """The outlook of its dependency; None: it has none, or the job was started."""
     followers: tuple[str, ...] = ()
@@ -152,6 +164,12 @@ class Observed:
     """The usage that the pods of the running job have reported so far."""
     steps: Mapping[str, StepReport] = field(default_factory=dict)
     """What they have reported of the steps of srun, by their names."""
+
+    @property
+    def is_partial(self) -> bool:
+        """It waits, and only some of its pods have nodes, see VolcanoJobView."""
+        made = self.volcano_job
+        return made is not None and made.phase in {"", "Pending"} and made.lacks_nodes(self.pods, self.pods_wanted)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,7 @@ from hpcbatch.model.spec import JobSpec
 from hpcbatch.site.identity import Identity
 from hpcbatch.typed import TYPE_CHECKING, Any
 from hpcbatch.volcano import job_names, translate
+from hpcbatch.volcano.gangs.registry import handed_over
 
 if TYPE_CHECKING:
     from jinja2 import BaseLoader
@@ -64,9 +65,10 @@ def objects(
     loader: BaseLoader | None = None,
 ) -> list[Object]:
     """The ConfigMap and the Volcano Job of the run, in this order, with the variables, hosts and output of the job's
-    dialect. `owner` is an ownerReference. Raises HpcBatchError, see `volcano.translate.manifests`.
+    dialect, for the site's scheduler. `owner` is an ownerReference. Raises HpcBatchError, see
+    `volcano.translate.manifests`.
     """
-    return translate.manifests(
+    conf, volcano_job = translate.manifests(
         job,
         door(job.spec.dialect).run_setup(job),
         site,
@@ -76,3 +78,4 @@ def objects(
         export_none=export_none,
         loader=loader,
     )
+    return [conf, handed_over(volcano_job, site)]

@@ -14,6 +14,7 @@ from hpcbatch.policy.plausible import ContainerEnd, NodeSize, plausible
 from hpcbatch.policy.waiting import NodeRoom
 from hpcbatch.typed import Any, NamedTuple
 from hpcbatch.units import cpu_milli, memory_bytes, parse_quantity, parse_rfc3339
+from hpcbatch.volcano.gangs.chosen import scheduler_of
 from hpcbatch.volcano.job_names import LAUNCHER_LABEL
 from hpcbatch.volcano.report import parse_report
 
@@ -45,7 +46,12 @@ def volcano_job_view(job: Object) -> VolcanoJobView:
     metadata = job["metadata"]
     shape = (metadata.get("labels") or {}).get(LAUNCHER_LABEL, Launcher.SHARED)
     return VolcanoJobView(
-        uid=metadata["uid"], phase=phase, is_deleting="deletionTimestamp" in metadata, launcher=Launcher(shape)
+        uid=metadata["uid"],
+        phase=phase,
+        is_deleting="deletionTimestamp" in metadata,
+        launcher=Launcher(shape),
+        may_bind_in_part=scheduler_of(job).may_bind_in_part,
+        has_run=any(one.get("status") == "Running" for one in job.get("status", {}).get("conditions") or ()),
     )
 
 

@@ -21,6 +21,7 @@ from hpcbatch.site.modules import read_modules
 from hpcbatch.site.policy import read_launcher, read_policy
 from hpcbatch.site.preemption import QUEUE_KEYS as PREEMPTION_KEYS
 from hpcbatch.site.preemption import read_of_queue, read_preemption
+from hpcbatch.site.scheduler import read_scheduler
 from hpcbatch.site.vocabulary import check_aliases, queue_alias, read_licenses, read_translations, read_unknown_queues
 from hpcbatch.site.vocabulary import unsupported as read_unsupported
 from hpcbatch.site.yaml_fields import (
@@ -81,6 +82,9 @@ SITE_KEYS: Final = (
     "refuseOversize",
     "policy",
     "backfillDepth",
+    "scheduler",
+    "schedulerName",
+    "placeTimeout",
     "unsupported",
     "unknownQueues",
     "licenses",
@@ -196,6 +200,7 @@ def _site(fields: Fields, defaults: SiteConfig) -> SiteConfig:
     image = fields.take("image", _image, defaults.image)
     queues = _queues(fields, site_has_image=bool(image) or "image" in fields)
     autoscaling = fields.take("autoscaling", boolean, defaults.autoscaling)
+    policy = read_policy(fields, defaults.policy, autoscaling=autoscaling)
     return replace(
         defaults,
         server_name=fields.take("serverName", _fits(SUBDOMAIN, "a host name in lower case"), defaults.server_name),
@@ -224,7 +229,8 @@ def _site(fields: Fields, defaults: SiteConfig) -> SiteConfig:
         judges_wrf=fields.take("judgeWRF", boolean, defaults.judges_wrf),
         refuses_oversize=fields.take("refuseOversize", boolean, defaults.refuses_oversize),
         autoscaling=autoscaling,
-        policy=read_policy(fields, defaults.policy, autoscaling=autoscaling),
+        policy=policy,
+        **read_scheduler(fields, defaults, policy, _duration(1)),
         backfill_depth=fields.take("backfillDepth", number(1, 10**4), defaults.backfill_depth),
         mail=read_mail(fields) or defaults.mail,
         modules=read_modules(fields, _image) or defaults.modules,

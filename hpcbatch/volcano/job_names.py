@@ -78,16 +78,18 @@ def job_of_pod(name: str) -> int | None:
     return None if match is None else int(match[1])
 
 
-def parts_of_tasks(job_id: int, layout: Sequence[Chunk], launcher: Launcher) -> dict[str, frozenset[int]]:
-    """Of each Volcano task the chunks of `layout` that its pods are, by index. A dedicated launcher comes last."""
+def parts_of_pods(job_id: int, layout: Sequence[Chunk], launcher: Launcher) -> dict[str, list[int]]:
+    """Of each Volcano task the chunks of `layout` that its pods are, by index, in the order of the pods. A dedicated
+    launcher comes last.
+    """
     parts = [index for index, chunk in enumerate(layout) for _ in range(chunk.count)]
     if launcher is Launcher.DEDICATED:
         parts.insert(0, len(layout))
-    found: dict[str, set[int]] = {}
+    found: dict[str, list[int]] = {}
     for name, part in zip(pod_names(job_id, layout, launcher), parts, strict=True):
         task = name.removeprefix(f"{job_name(job_id)}-").rpartition("-")[0]
-        found.setdefault(task, set()).add(part)
-    return {task: frozenset(its) for task, its in found.items()}
+        found.setdefault(task, []).append(part)
+    return found
 
 
 def conf_name(job_id: int) -> str:

@@ -39,8 +39,8 @@ def noted(volcano_job: Object, annotation: str, text: str) -> Object:
     return {**volcano_job, "metadata": {**metadata, "annotations": notes}}
 
 
-def _pinned(template: Object, hosts: Sequence[str]) -> Object:
-    spec = template["spec"]
+def kept_to(spec: Object, hosts: Sequence[str]) -> Object:
+    """A pod's spec with a nodeAffinity to those nodes, beside what it has."""
     affinity, nodes, needed = _needed(spec)
     line = {"key": HOST, "operator": "In", "values": list(hosts)}
     # one of the terms suffices, so each of them gets the line
@@ -49,7 +49,11 @@ def _pinned(template: Object, hosts: Sequence[str]) -> Object:
         for term in needed.get("nodeSelectorTerms") or [{}]
     ]
     nodes = {**nodes, _REQUIRED: {**needed, "nodeSelectorTerms": terms}}
-    return {**template, "spec": {**spec, "affinity": {**affinity, "nodeAffinity": nodes}}}
+    return {**spec, "affinity": {**affinity, "nodeAffinity": nodes}}
+
+
+def _pinned(template: Object, hosts: Sequence[str]) -> Object:
+    return {**template, "spec": kept_to(template["spec"], hosts)}
 
 
 def _needed(spec: Object) -> tuple[Object, Object, Object]:

@@ -156,7 +156,7 @@ def test_a_disabled_user_is_shut_out_until_enabled(dora: Made) -> None:
     wait_for("the rights to go", lambda: not dora.may("create", "batchjobs.hpcbatch.io"))
     assert dora.run("hpcbatch", "login-check", check=False).returncode == 1
     refused = dora.add("--kubeconfig", str(dora.file), "--force", check=False)
-    assert refused.stderr == f"hpcbatch: user {dora.name} is disabled: no certificate for him\n"
+    assert refused.stderr == f"hpcbatch: user {dora.name} is disabled: they get no certificate\n"
     dora.admin.run("hpcbatch", "user", "enable", dora.name)
     wait_for("the rights to come back", lambda: dora.may("create", "batchjobs.hpcbatch.io"))
     assert dora.run("hpcbatch", "login-check").returncode == 0

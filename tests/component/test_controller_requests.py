@@ -22,16 +22,20 @@ from hpcbatch.model.array import Array
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.indices import Indices
+from hpcbatch.model.scheduler import Scheduler
 from hpcbatch.model.site import SiteConfig
 from hpcbatch.model.spec import JobSpec, Submission
 from hpcbatch.model.state import JobState
 from hpcbatch.record.batchjob import record_from
 from hpcbatch.record.rows import row_of
 from hpcbatch.site.identity import GID, HOME, UID, USER
+from tests.component.coscheduling import install_coscheduling
 from tests.component.volcano_cluster import NS, Cluster, running
 from tests.waiting import wait_for
 
 RBAC = Path(__file__).parents[2] / "deploy/controller/controller-rbac.yaml"
+WITHOUT_VOLCANO = RBAC.parents[1] / "without-volcano"
+JOBS = "hpcbatch-controller-jobs"
 REPORT = "exit_code=0\nwalltime_s=1\ncpu_s=1\n"
 
 
@@ -116,6 +120,23 @@ def rig() -> Iterator[Rig]:
         controller.stop()
 
 
+@pytest.fixture(params=[Scheduler.NONE, Scheduler.COSCHEDULING])
+def rig_without_volcano(request: pytest.FixtureRequest) -> Iterator[Rig]:
+    """The pods are the default scheduler's, whatever it is told beside that."""
+    cluster = Cluster(4, 4)
+    install_coscheduling(cluster)
+    site = SiteConfig(scheduler=request.param, own_scheduler_name="default-scheduler")
+    notes = {USER: "alice", UID: "1000", GID: "1000", HOME: "/home/alice"}
+    cluster.registry.patch(NAMESPACES, NS, {"metadata": {"annotations": notes}})
+    recorder = Recorder(cluster.registry)
+    parts = (cluster.kubelet, cluster.scheduler, Controller(recorder, site))
+    for part in parts:
+        part.start()
+    yield Rig(cluster, recorder)
+    for part in reversed(parts):
+        part.stop()
+
+
 def test_requests_of_one_job(rig: Rig) -> None:
     first = rig.submit()  # brings what is made once for a namespace: the runner
     rig.end(first)
@@ -144,6 +165,34 @@ def test_requests_of_one_job(rig: Rig) -> None:
 
 
 def test_deploy_allows_what_is_asked(rig: Rig) -> None:
+    assert denied(rig, rules("ClusterRole", "hpcbatch-controller"), rules("ClusterRole", JOBS)) == set()
+
+
+def test_deploy_allows_what_is_asked_without_volcano(rig_without_volcano: Rig) -> None:
+    everywhere, in_a_users = rules("ClusterRole", "hpcbatch-controller"), rules("ClusterRole", JOBS)
+    more = [
+        yaml.safe_load((WITHOUT_VOLCANO / f"rights{where}.yaml").read_text()) for where in ("", "-in-user-namespaces")
+    ]
+    assert denied(rig_without_volcano, everywhere, in_a_users)
+    everywhere += [patch["value"] for patch in more[0]]
+    in_a_users += [patch["value"] for patch in more[1]]
+    assert denied(rig_without_volcano, everywhere, in_a_users, is_done=True) == set()
+
+
+def denied(rig: Rig, everywhere: list[Object], in_a_users: list[Object], *, is_done: bool = False) -> set[str]:
+    """What of the life of some jobs, which may have been lived already, these rules do not allow."""
+    if not is_done:
+        live(rig)
+    by_namespace = {NS: in_a_users, SYSTEM_NAMESPACE: rules("Role", "hpcbatch-controller")}
+    assert len({call.resource for call in rig.recorder.calls}) > 8, "the controller was seen at work"
+    return {
+        f"{call.verb} {call.path} in {call.namespace}"
+        for call in rig.recorder.calls
+        if not any(allows(rule, call) for rule in everywhere + by_namespace.get(call.namespace or "", []))
+    }
+
+
+def live(rig: Rig) -> None:
     ended, once, gang, deleted, held = (
         rig.submit(),
         rig.submit(rerunnable=False),
@@ -177,18 +226,6 @@ def test_deploy_allows_what_is_asked(rig: Rig) -> None:
     with pytest.raises(RefusedError):
         rig.submit(queue="nowhere")
     rig.cluster.settled()
-    everywhere = rules("ClusterRole", "hpcbatch-controller")
-    by_namespace = {
-        NS: rules("ClusterRole", "hpcbatch-controller-jobs"),
-        SYSTEM_NAMESPACE: rules("Role", "hpcbatch-controller"),
-    }
-    denied = {
-        f"{call.verb} {call.path} in {call.namespace}"
-        for call in rig.recorder.calls
-        if not any(allows(rule, call) for rule in everywhere + by_namespace.get(call.namespace or "", []))
-    }
-    assert denied == set()
-    assert len({call.resource for call in rig.recorder.calls}) > 8, "the controller was seen at work"
 
 
 def rules(kind: str, name: str) -> list[Object]:

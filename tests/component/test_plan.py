@@ -14,7 +14,6 @@ import pytest
 from hpcbatch.api.port import Object
 from hpcbatch.api.resources import BATCHJOBS, CONFIGMAPS, NAMESPACES, NODES, PODS, SECRETS, VOLCANO_JOBS
 from hpcbatch.client.submit import submission_secret
-from hpcbatch.controller import plan_world
 from hpcbatch.controller.controller import Controller
 from hpcbatch.controller.guarded import GuardedApi
 from hpcbatch.errors import InvalidError
@@ -225,10 +224,9 @@ def test_a_new_node_and_a_closed_one(cluster: Cluster) -> None:
         assert found["metadata"]["annotations"][PLANNED_ANNOTATION] == "0:node-0*1 0:node-2*1"
 
 
-def test_what_volcano_does_not_start_is_planned_anew(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plan_world, "STALLED_S", 1.0)
+def test_what_volcano_does_not_start_is_planned_anew(cluster: Cluster) -> None:
     cluster.scheduler.stop()
-    with controlled(cluster.registry):
+    with controlled(cluster.registry, place_timeout_s=1):
         stuck = put(cluster, WHOLE)
         wait_for("its Volcano Job", lambda: volcano_job(cluster, stuck) is not None)
         narrow = put(cluster, ONE, walltime_s=60)

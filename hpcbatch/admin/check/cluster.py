@@ -14,7 +14,8 @@ from hpcbatch.api.client import HttpApi
 from hpcbatch.api.names import SYSTEM_NAMESPACE
 from hpcbatch.api.port import Object
 from hpcbatch.api.resources import DEPLOYMENTS, NAMESPACES, NODES
-from hpcbatch.errors import NotFoundError
+from hpcbatch.errors import ApiError, NotFoundError
+from hpcbatch.model.scheduler import Scheduler
 from hpcbatch.site.identity import USER
 
 CONTROLLER = "hpcbatch-controller"
@@ -81,6 +82,14 @@ class Cluster:
         return read_site.read(self.api, self.options.namespace, is_embedded=self.is_embedded)
 
     @cached_property
+    def scheduler(self) -> Scheduler:
+        """The site's; Volcano where its configuration may not be read, which is said elsewhere."""
+        try:
+            return self.site.config.scheduler
+        except ApiError:
+            return Scheduler.VOLCANO
+
+    @cached_property
     def user_namespaces(self) -> tuple[Object, ...]:
         """Namespaces that say they are a user's, by label or by annotation; only those of `options.users`, if any."""
         return tuple(ns for ns in self.api.list(NAMESPACES).items if self._is_wanted(ns))
@@ -99,6 +108,8 @@ class Check:
     look: Callable[[Cluster], Iterable[Finding]]
     needs: Sequence[str] = ()
     """Checks that must have found no error: without them this one can say nothing new."""
+    of_volcano: bool | None = None
+    """Whether it applies only where Volcano makes the pods, or only where it does not; None: to both."""
     not_embedded: str = ""
     """Why it does not apply to the embedded engine; empty: it does."""
     is_probe: bool = False

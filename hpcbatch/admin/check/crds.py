@@ -17,21 +17,25 @@ INSTALL_VOLCANO = (
     "helm install volcano volcano-sh/volcano -n volcano-system --create-namespace"
 )
 _APPLY = "kubectl apply -k deploy/crd"
+_APPLY_WITHOUT_VOLCANO = "kubectl apply -k deploy/without-volcano"
 
 
 def volcano(cluster: Cluster) -> Iterable[Finding]:
     faults = []
-    wanted = (VOLCANO_JOBS, PODGROUPS, QUEUES, COMMANDS)
+    has_volcano = cluster.scheduler.makes_pods
+    wanted = (VOLCANO_JOBS, *([PODGROUPS] if has_volcano else []), QUEUES, COMMANDS)
+    mend = INSTALL_VOLCANO if has_volcano else _APPLY_WITHOUT_VOLCANO
     for resource in wanted:
         fault = fault_of(_read(cluster, resource), resource)
         if fault:
-            faults.append(_VOLCANO.error(f"CRD {_name(resource)}", fault, INSTALL_VOLCANO))
-    if len(faults) == len(wanted):
+            faults.append(_VOLCANO.error(f"CRD {_name(resource)}", fault, mend))
+    if len(faults) == len(wanted) and has_volcano:
         yield _VOLCANO.error("Volcano", "not installed: none of its CRDs is there", INSTALL_VOLCANO)
     elif faults:
         yield from faults
     else:
-        yield _VOLCANO.ok("Volcano's CRDs", "jobs, podgroups, queues and commands are there")
+        names = "jobs, podgroups, queues and commands" if has_volcano else "jobs, queues and commands"
+        yield _VOLCANO.ok("Volcano's CRDs", f"{names} are there")
 
 
 def hpcbatch(cluster: Cluster) -> Iterable[Finding]:

@@ -97,6 +97,6 @@ def sample_pod(namespace: str, user: Identity, site: SiteConfig, loader: BaseLoa
     )
     template = made[-1]["spec"]["tasks"][0]["template"]
     metadata = {**(template.get("metadata") or {}), "name": "hpcbatch-check"}
-    # as Volcano makes it
-    spec_of_pod = {**template["spec"], "schedulerName": "volcano"}
+    # as it is made
+    spec_of_pod = {**template["spec"], "schedulerName": site.scheduler_name}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec_of_pod}

@@ -11,6 +11,7 @@ from hpcbatch.api.resources import QUEUES
 
 _SAY = Reporter("queues")
 DEFAULT = "default"
+_APPLY = "kubectl apply -f deploy/without-volcano/default-queue.yaml"
 
 
 def queues(cluster: Cluster) -> Iterable[Finding]:
@@ -19,17 +20,23 @@ def queues(cluster: Cluster) -> Iterable[Finding]:
     if not config.queues:
         wanted[config.default_queue] = "the site's default queue"
     found = {queue["metadata"]["name"]: queue for queue in cluster.api.list(QUEUES).items}
-    return judge_queues(found, {DEFAULT: "jobs of Volcano that name none"} | wanted)
+    has_volcano = cluster.scheduler.makes_pods
+    if has_volcano:
+        wanted = {DEFAULT: "jobs of Volcano that name none"} | wanted
+    return judge_queues(found, wanted, has_volcano=has_volcano)
 
 
-def judge_queues(found: Mapping[str, Object], wanted: Mapping[str, str]) -> Iterable[Finding]:
-    """`wanted`: name of a Volcano Queue → what it is for."""
+def judge_queues(
+    found: Mapping[str, Object], wanted: Mapping[str, str], *, has_volcano: bool = True
+) -> Iterable[Finding]:
+    """`wanted`: name of a Volcano Queue → what it is for. Without Volcano nobody gives a new queue its state."""
     for name, purpose in wanted.items():
         subject = f"Volcano queue {name}"
         if name not in found:
-            yield _SAY.error(subject, f"not there, but needed for {purpose}", _creation(name))
+            mend = _creation(name) if has_volcano else f"{_APPLY}, with {name} as its name"
+            yield _SAY.error(subject, f"not there, but needed for {purpose}", mend)
             continue
-        state = state_of(found[name])
+        state = state_of(found[name]) or ("" if has_volcano else "Open")
         if state == "Open":
             yield _SAY.ok(subject, "open")
         elif state:

@@ -49,6 +49,23 @@ IN_A_USERS = (
     Right("bus.volcano.sh", "commands", ("create",)),
 )
 """As deploy/controller/controller-rbac.yaml gives them, by the namespaces in which they hold."""
+MORE_EVERYWHERE = (
+    Right("bus.volcano.sh", "commands", ("list", "watch")),
+    Right("scheduling.volcano.sh", "queues", ("patch",)),
+    Right("scheduling.volcano.sh", "queues/status", ("update",)),
+)
+MORE_IN_A_USERS = (
+    Right("batch.volcano.sh", "jobs/status", ("update",)),
+    Right("bus.volcano.sh", "commands", ("get", "delete")),
+    Right("", "pods", ("create",)),
+    Right("", "secrets", ("create", "update")),
+    Right("", "services", ("get", "create", "delete")),
+    Right("networking.k8s.io", "networkpolicies", ("get", "create", "delete")),
+    Right("", "events", ("create", "patch")),
+    Right("scheduling.x-k8s.io", "podgroups", ("get", "create", "update", "delete")),
+    Right("kueue.x-k8s.io", "workloads", ("get",)),
+)
+"""As deploy/without-volcano gives them beside those, where hpcbatch makes the pods."""
 TOO_MUCH = (
     Right("", "secrets", ("get",)),
     Right("", "pods", ("create",)),
@@ -64,12 +81,16 @@ def rights(cluster: Cluster) -> Iterable[Finding]:
     own = cluster.options.namespace
     name = cluster.controller["spec"]["template"]["spec"].get("serviceAccountName") or "default"
     account = f"system:serviceaccount:{own}:{name}"
-    missing = _refused(cluster, account, EVERYWHERE, "") + _refused(cluster, account, IN_ITS_OWN, own)
-    yield from judge_rights(account, "all namespaces or its own", missing, _APPLY)
+    has_volcano = cluster.scheduler.makes_pods
+    everywhere = EVERYWHERE + (() if has_volcano else MORE_EVERYWHERE)
+    in_a_users = IN_A_USERS + (() if has_volcano else MORE_IN_A_USERS)
+    apply = _APPLY if has_volcano else f"{_APPLY}; {_APPLY}/without-volcano"
+    missing = _refused(cluster, account, everywhere, "") + _refused(cluster, account, IN_ITS_OWN, own)
+    yield from judge_rights(account, "all namespaces or its own", missing, apply)
     # `users` sees whether the others' RoleBindings are there
     for namespace, identity in tuple(users_of(cluster.user_namespaces))[:1]:
-        missing = _refused(cluster, account, IN_A_USERS, namespace)
-        mend = f"{_APPLY}; hpcbatch user add {identity.user} --uid {identity.uid} --gid {identity.gid}"
+        missing = _refused(cluster, account, in_a_users, namespace)
+        mend = f"{apply}; hpcbatch user add {identity.user} --uid {identity.uid} --gid {identity.gid}"
         yield from judge_rights(account, f"namespace {namespace}", missing, mend)
     yield from judge_excess(account, [right for right in TOO_MUCH if not _refused(cluster, account, [right], "")])
 

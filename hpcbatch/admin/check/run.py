@@ -33,15 +33,19 @@ CHECKS: tuple[Check, ...] = (
     Check(name="clock", look=server.clock),
     Check(name="nodes", look=nodes.nodes),
     Check(name="volcano-crds", look=crds.volcano),
-    Check(name="volcano-version", look=volcano.version, needs=("volcano-crds",)),
+    Check(name="volcano-version", look=volcano.version, needs=("volcano-crds",), of_volcano=True),
+    Check(name="without-volcano", look=volcano.absent, of_volcano=False),
     Check(
         name="volcano-webhooks",
         look=webhooks.configured,
         needs=("volcano-crds",),
+        of_volcano=True,
         not_embedded="the engine has Volcano's admission built in",
     ),
-    Check(name="volcano-webhooks", look=webhooks.answering, needs=("volcano-crds",)),
-    Check(name="volcano-controllers", look=volcano.at_work, needs=("volcano-crds", "volcano-webhooks")),
+    Check(name="volcano-webhooks", look=webhooks.answering, needs=("volcano-crds",), of_volcano=True),
+    Check(
+        name="volcano-controllers", look=volcano.at_work, needs=("volcano-crds", "volcano-webhooks"), of_volcano=True
+    ),
     Check(name="hpcbatch-crd", look=crds.hpcbatch),
     Check(name="hpcbatch-controller", look=installation.controller, not_embedded=_ONE_PROCESS),
     Check(name="controller-rights", look=rights.rights, not_embedded=_ONE_USER),
@@ -74,6 +78,7 @@ CHECKS: tuple[Check, ...] = (
         look=network_probe.network_policies,
         is_probe=True,
         needs=("nodes", "volcano-scheduler", "volcano-controllers"),
+        of_volcano=True,
         not_embedded="the engine's pods are all one user's",
     ),
 )
@@ -100,6 +105,8 @@ def exit_code(findings: Sequence[Finding]) -> int:
 
 
 def _no_point(check: Check, cluster: Cluster, faulty: set[str]) -> str:
+    if check.of_volcano is not None and check.of_volcano is not cluster.scheduler.makes_pods:
+        return f"does not apply: the site's scheduler is {cluster.scheduler}"
     if check.not_embedded and cluster.is_embedded:
         return f"does not apply: {check.not_embedded}"
     if check.is_probe and not cluster.options.probes:

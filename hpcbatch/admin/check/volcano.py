@@ -16,6 +16,7 @@ from hpcbatch.errors import ApiError
 from hpcbatch.units import parse_rfc3339
 
 _VERSION = Reporter("volcano-version")
+_ABSENCE = Reporter("without-volcano")
 _CONTROLLERS, _SCHEDULER = Reporter("volcano-controllers"), Reporter("volcano-scheduler")
 SCHEDULER_NAME = "volcano"
 """What our pods carry as schedulerName."""
@@ -63,6 +64,23 @@ def judge_deployments(deployments: Sequence[Object]) -> Iterator[Finding]:
                 f"{where} serves other pods than those of schedulerName {SCHEDULER_NAME}",
                 f"start it with --scheduler-name={SCHEDULER_NAME} (or without that flag)",
             )
+
+
+def absent(cluster: Cluster) -> Iterable[Finding]:
+    """Where hpcbatch makes the pods of Volcano Jobs, Volcano must not."""
+    if not cluster.is_embedded:
+        yield from judge_absence(cluster.api.list(DEPLOYMENTS).items, str(cluster.scheduler))
+
+
+def judge_absence(deployments: Sequence[Object], scheduler: str) -> Iterator[Finding]:
+    found = [one for one in deployments if any(name == "controller-manager" for name, _ in _parts(one))]
+    for deployment in found:
+        meta = deployment["metadata"]
+        seen = f"Deployment {meta['namespace']}/{meta['name']} runs them, which make pods of hpcbatch's jobs, too"
+        mend = f"remove Volcano, or `scheduler: volcano` in site.yaml instead of {scheduler}"
+        yield _ABSENCE.error("Volcano's controllers", seen, mend)
+    if not found:
+        yield _ABSENCE.ok("Volcano's controllers", "no Deployment runs them: hpcbatch's controller makes the pods")
 
 
 def _parts(deployment: Object) -> Iterator[tuple[str, tuple[int, int] | None]]:

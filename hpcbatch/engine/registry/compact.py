@@ -1,5 +1,5 @@
 """Objects that take less memory: each name of a field is one string, however many objects have it, and so are the texts
-that many have alike, such as the environment of all jobs from one session.
+that many have alike, such as the environment of all jobs from one session, and the parts, such as their chunks.
 """
 
 from __future__ import annotations
@@ -14,7 +14,13 @@ _MOST_SHORT, _MOST_LONG = 4096, 64
 """So many texts are remembered; then all are forgotten, and those that come again are remembered again."""
 _LONGEST: Final = 65536
 _SCALARS: Final = frozenset({int, float, bool, type(None)})
+_NESTED: Final = frozenset({dict, list})
 
+_MOST_PARTS, _LARGEST_PART = 2048, 512
+"""Of the latter in characters of JSON."""
+_SPELLED: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+_parts: dict[str, Any] = {}
 _short: dict[str, str] = {}
 _long: dict[str, str] = {}
 
@@ -38,9 +44,39 @@ def compact(value: Any) -> Any:
     return [compact(item) for item in value] if isinstance(value, tuple) else value
 
 
+def share_parts(value: dict[str, Any]) -> None:
+    """Let what stands in the fields of an object's spec, status or metadata be one value with what others have alike
+    there. `value` is that spec; nobody may change its parts any more.
+    """
+    for name, part in value.items():
+        if part and type(part) in _NESTED and name != "ownerReferences":  # each has its own
+            value[name] = _one(part)
+
+
+def _one(part: Any) -> Any:
+    text = _SPELLED(part)
+    if len(text) > _LARGEST_PART:
+        return part
+    known = _parts.get(text)
+    if known is None:
+        if len(_parts) >= _MOST_PARTS:
+            _parts.clear()
+        known = _parts[text] = part
+    return known
+
+
 def loads(text: str) -> Any:
     """Read JSON so."""
     return json.loads(text, object_pairs_hook=_object)
+
+
+def read(text: str) -> Any:
+    """A stored object."""
+    obj = loads(text)
+    for value in obj.values():
+        if type(value) is dict:
+            share_parts(value)
+    return obj
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

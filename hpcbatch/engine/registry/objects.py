@@ -15,7 +15,7 @@ from hpcbatch.api.port import Object, Propagation
 from hpcbatch.api.resources import Resource
 from hpcbatch.engine.registry import crds, metadata, statuses
 from hpcbatch.engine.registry.collector import Collector, utc_now
-from hpcbatch.engine.registry.compact import compact
+from hpcbatch.engine.registry.compact import compact, share_parts
 from hpcbatch.engine.registry.core_fields import clean_core
 from hpcbatch.engine.registry.defaults import CHECKS, DEFAULTS
 from hpcbatch.engine.registry.kinds import BUILTIN, Kind, kind_of_crd
@@ -43,6 +43,8 @@ _NAME_TRIES = 8
 _KEPT_NAMESPACES = frozenset({"default", "kube-system", "kube-public"})
 _CRD_KEY = ("apiextensions.k8s.io", "customresourcedefinitions")
 _POD_KEY = ("", "pods")
+_MANY = frozenset({("hpcbatch.io", "batchjobs"), ("", "secrets")})
+"""Those of which there are thousands, many of them alike."""
 _NAMESPACE_KEY = ("", "namespaces")
 
 
@@ -259,7 +261,7 @@ class Objects:
         place = Place(kind.key, space, name)
         meta = obj["metadata"]
         if not meta.get("deletionTimestamp"):
-            stored = self._put(kind, space, name, obj)
+            stored = self._put(kind, space, name, obj, old)
             # an owner that goes takes along those that name it
             if "ownerReferences" in meta and meta["ownerReferences"] is not old["metadata"].get("ownerReferences"):
                 self._collector.check_owners(place)
@@ -303,7 +305,11 @@ class Objects:
     def _created(self, kind: Kind, name: str) -> None:
         """Called under the lock when a new object is stored."""
 
-    def _put(self, kind: Kind, space: str, name: str, obj: Object) -> Object:
+    def _put(self, kind: Kind, space: str, name: str, obj: Object, old: Object | None = None) -> Object:
+        if kind.key in _MANY:
+            for field, value in obj.items():
+                if type(value) is dict and (old is None or old.get(field) is not value):
+                    share_parts(value)
         return self.store.write([Change(kind.key, space, name, obj)])[0]
 
     # --- the steps of a write ---

@@ -140,7 +140,7 @@ class Store:
         self._revision: int = db.execute("SELECT value FROM counters WHERE name = 'revision'").fetchone()[0]
         rows = db.execute("SELECT grp, plural, namespace, name, body FROM objects")
         for group, plural, namespace, name, body in rows:
-            self._shelf((group, plural)).put(namespace, name, compact.loads(body))
+            self._shelf((group, plural)).put(namespace, name, compact.read(body))
 
     @property
     def revision(self) -> int:

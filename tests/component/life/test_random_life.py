@@ -32,11 +32,12 @@ from hpcbatch.api.resources import (
     VOLCANO_JOBS,
 )
 from hpcbatch.engine.registry.registry import Registry
-from hpcbatch.engine.volcano.scheduler import Scheduler
+from hpcbatch.engine.volcano.scheduler import Scheduler as EngineScheduler
 from hpcbatch.gang.job_controller import JobController
 from hpcbatch.history.databases import SqliteDatabase
 from hpcbatch.history.query import Query
 from hpcbatch.history.store import HistoryStore
+from hpcbatch.model.scheduler import Scheduler
 from hpcbatch.model.site import SiteConfig
 from hpcbatch.model.state import JobState
 from hpcbatch.site.identity import GID, HOME, UID, USER
@@ -65,16 +66,19 @@ def quiet_deaths() -> Iterator[None]:
 class Parts:
     """All that is killed: of every 100 kills 50 hit hpcbatch's controller, 30 Volcano's, 20 its scheduler."""
 
-    def __init__(self, registry: Registry, dice: random.Random, history: HistoryStore, kills: int) -> None:
+    def __init__(
+        self, registry: Registry, dice: random.Random, history: HistoryStore, kills: int, scheduler: Scheduler
+    ) -> None:
         def volcano(part: Callable[[Any], Any], kills: int) -> Succession:
             return Succession(random.Random(dice.random()), lambda fate: part(Mortal(registry, fate)), kills=kills)
 
-        site = SiteConfig()
+        site = SiteConfig(scheduler=scheduler, place_timeout_s=3)
         self._all = [
             controllers(registry, random.Random(dice.random()), site, kills=kills // 2, history=history),
-            volcano(lambda api: JobController(api, api.record_event), kills * 3 // 10),
-            volcano(Scheduler, kills // 5),
+            volcano(EngineScheduler, kills // 5),
         ]
+        if scheduler.makes_pods:
+            self._all.append(volcano(lambda api: JobController(api, api.record_event), kills * 3 // 10))
 
     def start(self) -> None:
         for succession in self._all:
@@ -96,9 +100,10 @@ class Parts:
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.usefixtures("quiet_deaths")
+@pytest.mark.parametrize("scheduler", [Scheduler.VOLCANO, Scheduler.NONE])
 @pytest.mark.parametrize("part", range(max(1, KILLS // ROUND)))
 def test_whatever_happens(
-    part: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    part: int, scheduler: Scheduler, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("hpcbatch.gang.ssh_keys.make_key", lambda: ("key", "ssh-rsa key\n"))  # it takes long
     dice = random.Random(SEED + part)
@@ -111,7 +116,7 @@ def test_whatever_happens(
     room = {"weight": 1, "capability": {"cpu": str(SMALL_CPUS)}}
     cluster.create(QUEUES, {"metadata": {"name": SMALL}, "spec": room})
     history = HistoryStore(SqliteDatabase(tmp_path / "history.db"))
-    parts = Parts(cluster.registry, random.Random(SEED + part), history, min(KILLS, ROUND))
+    parts = Parts(cluster.registry, random.Random(SEED + part), history, min(KILLS, ROUND), scheduler)
     life = Life(cluster.registry, history, stage, scripts, dice)
     ends = Ends(cluster.registry)
     stage.start()

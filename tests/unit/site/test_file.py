@@ -10,6 +10,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hpcbatch.model.scheduler import Scheduler
 from hpcbatch.model.site import Launcher, Policy, QueueConfig, SiteConfig, Volume
 from hpcbatch.site import file as site_file
 from hpcbatch.site.file import CLUSTER_DEFAULTS, SiteFileError, read_config, read_site
@@ -141,6 +142,14 @@ def test_no_durations(text: str) -> None:
         ("policy: volcano", "policy", Policy.VOLCANO),
         ("policy: backfill", "policy", Policy.BACKFILL),
         ("backfillDepth: 10000", "backfill_depth", 10000),
+        ("scheduler: volcano", "scheduler", Scheduler.VOLCANO),
+        ("scheduler: none", "scheduler", Scheduler.NONE),
+        ("scheduler: none", "scheduler_name", "default-scheduler"),
+        ("scheduler: koordinator", "scheduler_name", "koord-scheduler"),
+        ("policy: volcano\nscheduler: coscheduling", "scheduler", Scheduler.COSCHEDULING),
+        ("judgeWRF: true", "scheduler_name", "volcano"),
+        ("schedulerName: my.volcano-2", "scheduler_name", "my.volcano-2"),
+        ("placeTimeout: 2m", "place_timeout_s", 120),
         ("sshPort: 2222", "ssh_port", 2222),
         ("killDelay: 0", "kill_delay_s", 0),
         ("interactiveIdleLimit: 30m", "interactive_idle_limit_s", 1800),
@@ -184,6 +193,12 @@ VOLUME = "volumes:\n- name: v\n  mountPath: /v\n  emptyDir: {}\n"
         ("launcher: both", ["3:11: launcher: expected shared or dedicated"]),
         ("policy: fifo", ["3:9: policy: expected backfill or volcano, found 'fifo'"]),
         ("autoscaling: true\npolicy: backfill", ["4:9: policy: with autoscaling: true only volcano"]),
+        ("scheduler: x", ["3:12: scheduler: expected volcano, coscheduling, koordinator, kueue or none, found 'x'"]),
+        ("policy: volcano\nscheduler: none", ["4:12: scheduler: none needs policy: backfill, without autoscaling"]),
+        ("autoscaling: true\nscheduler: kueue", ["4:12: scheduler: kueue needs policy: backfill"]),
+        ("autoscaling: true\nscheduler: none", ["4:12: scheduler: none needs policy: backfill, without autoscaling"]),
+        ("schedulerName: My_Own", ["3:16: schedulerName: expected the schedulerName of pods, a name in lower case"]),
+        ("placeTimeout: 0", ["3:15: placeTimeout: expected"]),
         ("backfillDepth: 0", ["3:16: backfillDepth: expected a whole number from 1 to 10000"]),
         ("launcherCPU: -1", ["3:14: launcherCPU: expected CPUs such as"]),
         ("queues: {}", ["3:9: queues: expected a list, found keys and values"]),

@@ -68,8 +68,9 @@ def test_tasks_are_the_pods_again(chunks: list[Chunk], launcher: Launcher) -> No
     assert again[0][0] == job_names.script_host(12)
     assert [pod for pod in again if pod[1] is not None] == [(pod.host, pod.chunk) for pod in job.pods]
     assert [task.role for task in job_names.tasks(job)].count("master") == 1
-    parts = job_names.parts_of_tasks(12, chunks, launcher)
+    parts = job_names.parts_of_pods(12, chunks, launcher)
     assert parts.keys() == {task.name for task in job_names.tasks(job)}
     for task in job_names.tasks(job):
+        assert len(parts[task.name]) == task.replicas
         its = {None if part == len(chunks) else replace(chunks[part], count=1) for part in parts[task.name]}
         assert its == {task.chunk}

@@ -121,7 +121,7 @@ def manifests() -> list[dict[str, Any]]:
         for path in sorted(DEPLOY.rglob("*.yaml"))
         if "chart" not in path.relative_to(DEPLOY).parts  # it has templates, and links to these files
         for obj in yaml.safe_load_all(path.read_text())
-        if obj is not None
+        if isinstance(obj, dict)  # a list is a patch
     ]
 
 
@@ -147,9 +147,27 @@ def test_the_controller_has_the_name_that_is_looked_for() -> None:
     ],
 )
 def test_rights_are_those_of_deploy(kind: str, name: str, table: tuple[rights.Right, ...]) -> None:
+    check_rights(of_kind(kind)[name]["rules"], table)
+
+
+@pytest.mark.parametrize(
+    ("file", "table"),
+    [("rights", rights.MORE_EVERYWHERE), ("rights-in-user-namespaces", rights.MORE_IN_A_USERS)],
+)
+def test_rights_without_volcano_are_those_of_deploy(file: str, table: tuple[rights.Right, ...]) -> None:
+    patches = yaml.safe_load((DEPLOY / f"without-volcano/{file}.yaml").read_text())
+    check_rights([patch["value"] for patch in patches], table)
+
+
+def test_the_definitions_without_volcano_are_those_of_the_engine() -> None:
+    for path in (DEPLOY / "without-volcano/crd").iterdir():
+        assert path.read_text() == (DEPLOY.parent / "hpcbatch/engine/registry/crd" / path.name).read_text(), path.name
+
+
+def check_rights(rules: list[dict[str, Any]], table: tuple[rights.Right, ...]) -> None:
     given = {
         (group, resource, verb)
-        for rule in of_kind(kind)[name]["rules"]
+        for rule in rules
         if "resourceNames" not in rule
         for group in rule["apiGroups"]
         for resource in rule["resources"]

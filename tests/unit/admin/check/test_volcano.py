@@ -219,3 +219,23 @@ def test_queues() -> None:
     assert [findings[name].level for name in wanted] == [Level.OK, Level.ERROR, Level.ERROR, Level.ERROR]
     assert findings["gpu"].mend == "vcctl queue operate --name gpu --action open"
     assert findings["gone"].mend == "vcctl queue create --name gone"
+
+
+def test_queues_without_volcano_are_open_until_they_are_closed() -> None:
+    found = {"new": queue(None), "shut": queue("Closing")}
+    wanted = dict.fromkeys([*found, "missing"], "a queue of the site")
+    findings = {f.subject.split()[-1]: f for f in queues.judge_queues(found, wanted, has_volcano=False)}
+    assert {name: finding.level for name, finding in findings.items()} == {
+        "new": Level.OK,
+        "shut": Level.ERROR,
+        "missing": Level.ERROR,
+    }
+
+
+@pytest.mark.parametrize(
+    ("image", "level"),
+    [("x/vc-controller-manager:v1.14.1", Level.ERROR), ("x/vc-scheduler:v1.14.1", Level.OK), ("x/y:1", Level.OK)],
+)
+def test_volcano_where_hpcbatch_makes_the_pods(image: str, level: Level) -> None:
+    (finding,) = volcano.judge_absence([deployment(image)], "none")
+    assert finding.level is level

@@ -22,7 +22,7 @@ def submission(
 ) -> LsfSubmission:
     def read(path: str | None) -> tuple[str | None, bytes]:
         if path is None:
-            return None, script.encode()
+            return None, script.encode("utf-8", "surrogateescape")
         if path not in (files or {}):
             raise FileNotFoundError(path)
         return f"/work/{path}", (files or {})[path]

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpcbatch.engine.registry.compact import compact, loads
+from hpcbatch.engine.registry.compact import compact, loads, read, share_parts
 
 _VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
@@ -36,3 +36,27 @@ def test_many_texts_are_not_kept_for_ever() -> None:
     for number in range(5000):
         compact(f"another-{number}")
     assert compact("".join(["first", "-text"])) is not kept
+
+
+def test_equal_parts_are_one() -> None:
+    text = json.dumps({"kind": "J", "spec": {"chunks": [{"cpus": 1}], "name": "a", "own": {}}})
+    first, second = read(text), compact(json.loads(text))
+    share_parts(second["spec"])
+    assert first == second == json.loads(text)
+    assert first["spec"]["chunks"] is second["spec"]["chunks"]
+    assert first["spec"] is not second["spec"], "the server still adds to it"
+
+
+def test_what_only_python_takes_for_equal_stays_apart() -> None:
+    parts: list[Any] = [[1], [True], [1.0], {"a": 1, "b": 2}, {"b": 2, "a": 1}]
+    values = [{"part": part} for part in parts]
+    for value in values:
+        share_parts(value)
+    assert all(value["part"] is part for value, part in zip(values, parts, strict=True))
+
+
+def test_large_parts_are_not_looked_for() -> None:
+    one, other = {"data": ["x" * 2000]}, {"data": ["x" * 2000]}
+    share_parts(one)
+    share_parts(other)
+    assert one["data"] is not other["data"]

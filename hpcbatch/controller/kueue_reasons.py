@@ -1,0 +1,26 @@
+"""Why Kueue does not let a job in: its Workload says it."""
+
+from __future__ import annotations
+
+from hpcbatch.api.port import Api, Object
+from hpcbatch.api.resources import KUEUE_WORKLOADS
+from hpcbatch.errors import ApiError
+from hpcbatch.model.scheduler import Scheduler
+from hpcbatch.model.state import Reason
+from hpcbatch.policy.observed import Waiting
+from hpcbatch.volcano.gangs.chosen import scheduler_of
+from hpcbatch.volcano.gangs.facts import gang_name
+
+
+def why_kueue_waits(api: Api, volcano_job: Object) -> Waiting | None:
+    """None: the job is none of Kueue's, is let in, or nothing is said (yet). Its Workload has the group's name."""
+    if scheduler_of(volcano_job) is not Scheduler.KUEUE:
+        return None
+    try:
+        workload = api.get(KUEUE_WORKLOADS, gang_name(volcano_job), volcano_job["metadata"]["namespace"])
+    except ApiError:  # there is none yet, or it may not be read: then the nodes are the reason
+        return None
+    for condition in (workload.get("status") or {}).get("conditions") or ():
+        if (condition["type"], condition["status"]) == ("QuotaReserved", "False") and condition.get("message"):
+            return Waiting(reason=Reason.RESOURCES, message=f"Kueue: {condition['message']}")
+    return None

@@ -1,0 +1,45 @@
+"""The plugin Coscheduling of scheduler-plugins: PodGroups of scheduling.x-k8s.io, and the labels of its older releases,
+which schedulers that come from it (ACK's) know, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from hpcbatch.typed import Final
+from hpcbatch.volcano.gangs.facts import gang_name, labelled, least, place_timeout_s
+from hpcbatch.volcano.gangs.port import Object, PriorityOf
+from hpcbatch.volcano.job_objects import GROUP_ANNOTATION
+from hpcbatch.volcano.plugins.base import owner_reference
+
+POD_GROUP: Final = "scheduling.x-k8s.io/pod-group"
+LIGHT_NAME: Final = "pod-group.scheduling.sigs.k8s.io/name"
+LIGHT_MIN_AVAILABLE: Final = "pod-group.scheduling.sigs.k8s.io/min-available"
+
+
+class Coscheduling:
+    group_api = "scheduling.x-k8s.io/v1alpha1"
+    admits_group = False
+
+    def group_name(self, job: Object) -> str:
+        return gang_name(job)
+
+    def group(self, job: Object, waiting_tasks: Collection[str], priority_of: PriorityOf) -> Object:  # noqa: ARG002
+        """Its minMember is that of the whole job: the plugin refuses pods as long as there are fewer."""
+        meta = job["metadata"]
+        return {
+            "apiVersion": self.group_api,
+            "kind": "PodGroup",
+            "metadata": {
+                "name": gang_name(job),
+                "namespace": meta["namespace"],
+                "labels": dict(meta.get("labels") or {}),
+                "ownerReferences": [owner_reference(job)],
+            },
+            "spec": {"minMember": least(job), "scheduleTimeoutSeconds": place_timeout_s(job)},
+        }
+
+    def pod(self, pod: Object, job: Object) -> Object:
+        pod["metadata"]["annotations"].pop(GROUP_ANNOTATION, None)
+        name = gang_name(job)
+        return labelled(pod, {POD_GROUP: name, LIGHT_NAME: name, LIGHT_MIN_AVAILABLE: str(least(job))}, {})
