@@ -70,6 +70,7 @@ def after(kind: DependencyKind, *jobs: Submitted) -> Dependency:
     return Dependency(clauses=(Clause(kind=kind, jobs=tuple(JobRef(job_id=job.job_id) for job in jobs)),))
 
 
+@pytest.mark.slow
 def test_each_has_its_queues_and_no_job_is_lost_or_doubled_when_they_are_killed(shards: Shards) -> None:
     dice, jobs, failures = random.Random(16), list[Submitted](), list[HpcBatchError]()
     lock, is_over = threading.Lock(), threading.Event()
@@ -87,8 +88,9 @@ def test_each_has_its_queues_and_no_job_is_lost_or_doubled_when_they_are_killed(
     def kill_now_and_then() -> None:
         while not is_over.wait(dice.uniform(0.5, 1.5)):
             shard = dice.choice(SHARDS)
-            shards.kill(shard)
-            shards.start(shard)
+            if shards.of[shard].leads:  # else none would ever act on a busy machine
+                shards.kill(shard)
+                shards.start(shard)
 
     killer = threading.Thread(target=kill_now_and_then)
     users = [threading.Thread(target=submit, args=(["main", "west", "farther"] * 2,)) for _ in range(4)]
