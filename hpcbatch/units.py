@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from datetime import UTC, datetime
+from functools import lru_cache
 
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.typed import TYPE_CHECKING, Final
@@ -31,15 +32,22 @@ _LONGEST = 100
 """Characters of a quantity. Of the real ones, which fit into 64 bits, none comes near."""
 
 
+@lru_cache(maxsize=1024, typed=True)
 def parse_quantity(text: str | int | float) -> Fraction:
     """Read a Kubernetes quantity, `500m`, `2`, `1.5Gi`, `1e3`, as an exact number of its base unit.
     Raises HpcBatchError if `text` is anything else. Source: Kubernetes, resource.Quantity.
     """
+    return _parsed(str(text))
+
+
+@lru_cache(maxsize=4096)
+def _parsed(text: str) -> Fraction:
+    """Cached: thousands of nodes and pods have a few quantities."""
     from fractions import Fraction  # 5 ms that only some commands need
 
-    match = _QUANTITY.fullmatch(str(text))
+    match = _QUANTITY.fullmatch(text)
     if match is None or match.end() > _LONGEST:
-        shown = text if len(str(text)) <= _LONGEST else f"{str(text)[:_LONGEST]}…"
+        shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
         raise HpcBatchError(f"{shown!r} is not a quantity: expected a number, with a suffix such as m, k, Mi or Gi")
     number, suffix = match[1], match[2] or ""
     base, power = _POWER[suffix] if suffix in _POWER else (10, int(suffix[1:]))
@@ -48,12 +56,22 @@ def parse_quantity(text: str | int | float) -> Fraction:
 
 def cpu_milli(text: str | int | float) -> int:
     """Read a CPU quantity as millicores, rounded up."""
-    return math.ceil(parse_quantity(text) * 1000)
+    return _milli(str(text))
 
 
 def memory_bytes(text: str | int | float) -> int:
     """Read a memory quantity as bytes, rounded up."""
-    return math.ceil(parse_quantity(text))
+    return _whole(str(text))
+
+
+@lru_cache(maxsize=4096)
+def _milli(text: str) -> int:
+    return math.ceil(_parsed(text) * 1000)
+
+
+@lru_cache(maxsize=4096)
+def _whole(text: str) -> int:
+    return math.ceil(_parsed(text))
 
 
 def format_bytes(count: int) -> str:
@@ -73,7 +91,7 @@ def hms(seconds: int) -> str:
 
 def rfc3339(when: datetime) -> str:
     """Write an aware time as Kubernetes does: whole seconds, UTC, `2026-11-21T10:17:35Z`."""
-    return when.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return f"{when.astimezone(UTC).replace(tzinfo=None).isoformat(timespec='seconds')}Z"
 
 
 def parse_rfc3339(text: str) -> datetime:

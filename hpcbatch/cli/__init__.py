@@ -52,6 +52,28 @@ PACKAGES = {
         "sstat",
         "strigger",
     ),
+    "lsf": (
+        "bacct",
+        "bbot",
+        "bhist",
+        "bhosts",
+        "bjobs",
+        "bkill",
+        "bmod",
+        "bparams",
+        "bpeek",
+        "bqueues",
+        "brequeue",
+        "bresume",
+        "bstop",
+        "bsub",
+        "bswitch",
+        "btop",
+        "busers",
+        "lshosts",
+        "lsid",
+        "lsload",
+    ),
 }
 """The commands of each dialect; `hpcbatch` is ours."""
 ABSENT = {
@@ -86,7 +108,11 @@ ABSENT = {
 """Names of the real systems that say that they are not here, and what is instead."""
 
 
-_SHARED = {"qdisable": "queue_switch", "qenable": "queue_switch", "qstart": "queue_switch", "qstop": "queue_switch"}
+_SHARED = {"qdisable": "queue_switch", "qenable": "queue_switch", "qstart": "queue_switch", "qstop": "queue_switch"} | {
+    "bresume": "bstop",
+    "bbot": "btop",
+    **dict.fromkeys(("bqueues", "bhosts", "lshosts", "lsload", "lsid", "bparams", "busers"), "cluster"),
+}
 """Commands that are one module, which goes by the name that it was called by."""
 
 

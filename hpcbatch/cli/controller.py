@@ -64,6 +64,12 @@ from hpcbatch.cli.common import Session
     show_default=True,
     help="Port on which Kubernetes asks for the history; 0: none.",
 )
+@click.option(
+    "--shard",
+    default="",
+    metavar="NAME",
+    help="Have only the jobs of queues that are in this shard by the site's file; without a name: of those in none.",
+)
 @click.pass_obj
 def controller(
     session: Session,
@@ -76,6 +82,7 @@ def controller(
     retry_period: float,
     history_dsn_file: Path | None,
     history_port: int,
+    shard: str,
 ) -> None:
     """Run the controller: admit jobs, make their Volcano Jobs, and record what becomes of them."""
     from hpcbatch.controller.health import HealthServer
@@ -87,7 +94,12 @@ def controller(
     signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)  # before there are threads, which inherit it
     timing = Timing(lease_s=lease_duration, renew_s=renew_deadline, retry_s=retry_period) if leader_elect else None
     process = Process(
-        session.environ, namespace=namespace, timing=timing, history_dsn=history_dsn_file, history_port=history_port
+        session.environ,
+        namespace=namespace,
+        timing=timing,
+        history_dsn=history_dsn_file,
+        history_port=history_port,
+        shard=shard,
     )
     if health_port:
         HealthServer(health_port, live=process.live, ready=process.ready, metrics=process.metrics).start()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import logging.handlers
 import os
@@ -37,6 +38,8 @@ from hpcbatch.typed import Protocol
 
 _LOG_BYTES = 5 * 2**20
 _LOOK_S = 1.0
+_GC_THRESHOLDS = (10_000, 20, 20)
+"""Few of the engine's objects refer to each other in a circle, and looking for these takes its time."""
 
 
 def main() -> None:
@@ -58,6 +61,8 @@ def main() -> None:
             engine.start()
             print("ready", engine.memory_limits, engine.warning, sep="\t", file=told, flush=True)
             told.close()
+            gc.freeze()  # what is there by now stays
+            gc.set_threshold(*_GC_THRESHOLDS)
             while not stop.wait(_LOOK_S) and not engine.failure:
                 pass
             if failure := engine.failure:

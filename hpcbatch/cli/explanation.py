@@ -194,6 +194,11 @@ def _reader(
         from hpcbatch.cli.slurm import sbatch
 
         return sbatch.reader(session, [name], script, site_options), slurm_common.describe("sbatch", session)
+    if dialect == "lsf":
+        from hpcbatch.cli.lsf import bsub
+        from hpcbatch.cli.lsf import common as lsf_common
+
+        return bsub.reader(session, [name], script), lsf_common.describe("bsub", session)
     return partial(_ThroughDoor, session, dialect, name, script, site_options or {}), lambda error: (str(error), 1)
 
 

@@ -126,8 +126,9 @@ def _writer(definition: Definition, catalog: Catalog) -> Callable[..., None]:
         from hpcbatch.new.parameters import read_values
         from hpcbatch.new.render import render
 
-        if dialect not in DIALECTS:
-            known = " or ".join(DIALECTS)
+        written = [name for name, door in DIALECTS.items() if door.has_templates]
+        if dialect not in written:
+            known = " or ".join(written)
             found = f"is missing: expected {known}" if dialect is None else f"must be {known}, not {dialect!r}"
             raise UsageError(f"template {definition.name}: --dialect {found}")
         named = {parameter.name: given[parameter.variable] for parameter in definition.parameters}

@@ -154,4 +154,7 @@ def with_reserved(nodes: Iterable[NodeRow], reserved: Iterable[Reserved], now: d
 
 def uses(row: JobRow, name: str) -> bool:
     """Whether the job runs, or is to run, in the reservation."""
-    return name in {row.reservation, row.queue}
+    from hpcbatch.model.row import reservation_names
+
+    named = (row.used_reservation,) if row.used_reservation else reservation_names(row.reservation)
+    return name in {*named, row.queue}

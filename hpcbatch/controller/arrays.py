@@ -10,7 +10,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -31,6 +30,7 @@ from hpcbatch.controller.array_members import (
     view_of,
 )
 from hpcbatch.controller.records import record_of, remove, write_status
+from hpcbatch.dataclass import replace
 from hpcbatch.errors import AlreadyExistsError, ApiError, HpcBatchError, NotFoundError
 from hpcbatch.model.array import Array, ArrayStatus
 from hpcbatch.model.indices import Indices

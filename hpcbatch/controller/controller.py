@@ -6,7 +6,6 @@ import logging
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from datetime import UTC, datetime
 
 from hpcbatch.api.informer import Informer, WorkQueue, object_key
@@ -24,6 +23,7 @@ from hpcbatch.controller.license_gate import LicenseGate
 from hpcbatch.controller.live_usage import LiveUsage, ReadLog
 from hpcbatch.controller.mail import Mailer
 from hpcbatch.controller.node_marks import NodeMarks
+from hpcbatch.controller.node_offers import NodeOffers
 from hpcbatch.controller.node_rooms import NodeRooms
 from hpcbatch.controller.observer import Observer
 from hpcbatch.controller.open_requests import OpenRequests
@@ -39,20 +39,22 @@ from hpcbatch.controller.reservation_desk import ReservationDesk
 from hpcbatch.controller.routes import Routes
 from hpcbatch.controller.runs import Runs
 from hpcbatch.controller.set_aside import SetAside, unmarked
+from hpcbatch.controller.shard import Shard
 from hpcbatch.controller.site_source import SiteSource
 from hpcbatch.controller.start_bar import StartBar
 from hpcbatch.controller.statuses import Statuses
 from hpcbatch.controller.sweep import Sweeper
 from hpcbatch.controller.volcano_jobs import VolcanoJobs
+from hpcbatch.dataclass import replace
 from hpcbatch.errors import ConflictError, NotFoundError
 from hpcbatch.history.store import HistoryStore
 from hpcbatch.model.labels import JOB_ID_LABEL
 from hpcbatch.model.queue_switches import Switches, switches_of
 from hpcbatch.model.record import JobRecord, JobStatus
-from hpcbatch.model.site import SiteConfig
+from hpcbatch.model.site import QueueConfig, SiteConfig
 from hpcbatch.model.state import WAITING, JobState, Reason
 from hpcbatch.policy.array_gate import array_gate, in_route
-from hpcbatch.policy.deadlines import unshortened, with_walltime_of
+from hpcbatch.policy.deadlines import with_grant_of, without_grant
 from hpcbatch.policy.decide import decide
 from hpcbatch.policy.observed import Decision, Observed
 from hpcbatch.policy.settled import is_settled
@@ -60,6 +62,7 @@ from hpcbatch.volcano import job_names
 
 _LOG = logging.getLogger(__name__)
 _WAITING_LOOK_S = 30.0  # how often the numbers in a waiting job's reason are refreshed
+_COMMAND_AGAIN_S = 5.0  # Volcano may be killed between taking a Command and carrying it out
 _HUNG_S = 300.0  # far more than all of a job's API requests take if each times out
 _SITE_LOOK_S = 0.5
 _WORKERS = 2
@@ -81,10 +84,11 @@ class Controller:
         is_history_served: Callable[[], bool] = lambda: True,
         read_log: ReadLog | None = None,
         prepare_site: Callable[[SiteConfig], None] = lambda _: None,
+        shard: str | None = None,
     ) -> None:
         """`defaults` fill the gaps of the site's configuration; `prepare_site` is called before a new one takes effect.
         Without a `history` ended jobs stay BatchJobs for as long as the site keeps them; without `read_log` running
-        jobs show no usage.
+        jobs show no usage. `shard`: it has the jobs of that shard's queues only, see Shard.
         """
         self._api = api
         self._queue: WorkQueue[Key] = WorkQueue(supersedes=True)
@@ -94,6 +98,7 @@ class Controller:
         self._volcano_jobs = VolcanoJobs(api, on_event=self._on_volcano_job)
         self._pods = Informer(api, PODS, on_event=self._on_pod)
         self._nodes = Informer(api, NODES, on_event=self._on_node)
+        self._offers = NodeOffers()
         self._job_pods = JobPods(api, self._pods, self._nodes)
         self._start_bar, self._own_gangs = StartBar(api), OwnGangs(api)
         self._refused_pods = RefusedPods(api, self._look_at_number)
@@ -105,22 +110,31 @@ class Controller:
             defaults,
             prepare=prepare_site,
             on_change=self._on_site,
-            on_reservation=lambda event: self._desk.on_event(event),  # noqa: PLW0108  it is made later
+            on_reservation=lambda event: self._desk.on_event(event) if self._shard.is_main else None,
             on_reserved=lambda names: self._desk.on_reserved(names),  # noqa: PLW0108
         )
+        self._shard = Shard(shard, self._batchjobs, self._sites)
+        self._queues_seen: tuple[QueueConfig, ...] = ()
         self._node_marks = NodeMarks(self._sites, self._pods, look=self._look_at)
         self._dependents = Dependents(
-            api, self._batchjobs, key_of=self._key_of, ended=self._from_history, wake=self._queue.add
+            api,
+            self._batchjobs,
+            key_of=self._key_of,
+            ended=self._from_history,
+            wake=self._queue.add,
+            is_ours=self._shard.has,
         )
+        rooms = NodeRooms(self._nodes, self._pods)
         self._intake = Intake(
             api,
             self._sites,
-            nodes=self._nodes,
-            pods=self._pods,
+            offers=self._offers,
+            rooms=rooms.now,
             queues=self._volcano_queues,
             namespaces=self._namespaces,
             batchjobs=self._batchjobs,
             dependents=self._dependents,
+            shard=self._shard,
             highest_ended=(lambda: 0) if history is None else history.highest_number,
         )
         self._arrays = Arrays(
@@ -138,7 +152,6 @@ class Controller:
         )
         self.mailer = Mailer(api, lambda: self._site.mail if self.has_site else None)
         self._usage = LiveUsage(read_log, self._job_pods.running, self._queue.add) if read_log else None
-        rooms = NodeRooms(self._nodes, self._pods)
         self._plan = PlanGate(
             self._batchjobs,
             self._volcano_jobs.informer,
@@ -147,6 +160,7 @@ class Controller:
             rooms=rooms,
             usage=PastUsage(self._batchjobs, history),
             wake=self._queue.add_after,
+            is_ours=self._shard.has,
         )
         self._intake.foresee = self._plan.foresee
         self._desk = ReservationDesk(
@@ -177,7 +191,7 @@ class Controller:
             preempted=self._plan.preempted,
         )
         self._statuses = Statuses(api, self._own_writes, wake=self._queue.add, mail=self.mailer.look)
-        self._licenses = LicenseGate(self._batchjobs, self._volcano_jobs, wake=self._queue.add)
+        self._licenses = LicenseGate(self._volcano_jobs, wake=self._queue.add)
         self._runs = Runs(
             api,
             self._sites,
@@ -218,7 +232,9 @@ class Controller:
         ]
         self._stopping = threading.Event()
         sweeper = Sweeper(api, self._sites, self._batchjobs, self._namespaces, self._stopping)
-        self._threads += [sweeper.thread, self._plan.thread, self._desk.thread]
+        self._threads += [self._plan.thread]
+        if self._shard.is_main:
+            self._threads += [sweeper.thread, self._desk.thread]
         if self._archive is not None:
             self._threads.append(self._archive.thread)
         if self._usage is not None:
@@ -296,7 +312,8 @@ class Controller:
         try:
             self._note(event)
         finally:  # a client waits for a reply even if the record is broken
-            if event.type != "DELETED" and not self._own_writes.is_settled(event.object):
+            is_ours = event.type != "DELETED" and self._shard.has(event.object)
+            if is_ours and not self._own_writes.is_settled(event.object):
                 self._queue.add(object_key(event.object))
 
     def _note(self, event: WatchEvent) -> None:
@@ -306,7 +323,7 @@ class Controller:
         self._licenses.on_event(event)
         self._intake.standings.on_event(event)
         self._plan.on_batchjob(event)
-        if self._usage is not None:
+        if self._usage is not None and (event.type == "DELETED" or self._shard.has(event.object)):
             self._usage.on_batchjob(event)
         if event.type == "DELETED":
             self._by_number.pop(number, None)
@@ -340,14 +357,17 @@ class Controller:
             self._queue.add_after(key, after_s)
 
     def _on_volcano_job(self, event: WatchEvent) -> None:
-        self._own_gangs.on_volcano_job(event.object)
+        if self._shard.is_main:
+            self._own_gangs.on_volcano_job(event.object)
         if self._volcano_jobs.is_news(event):
             self._plan.on_volcano_job(event)
             self._on_part(event)
 
     def _on_node(self, event: WatchEvent) -> None:
+        self._offers.on_event(event)
         self._plan.on_node(event)
-        self._desk.on_node(event)
+        if self._shard.is_main:
+            self._desk.on_node(event)
         self._node_marks.on_event(event)
 
     def _on_pod(self, event: WatchEvent) -> None:
@@ -368,8 +388,14 @@ class Controller:
             self._look_at_waiting()
 
     def _on_site(self) -> None:
-        self._own_gangs.on_site(self._site)
+        if self._shard.is_main:
+            self._own_gangs.on_site(self._site)
         self._plan.on_site()
+        queues = self._site.queues
+        if self._shard.name is not None and queues != self._queues_seen:
+            self._queues_seen = queues
+            for obj in self._batchjobs.items():  # others may be ours now
+                self._queue.add(object_key(obj))
         self._look_at_waiting()
 
     def _look_at_waiting(self) -> None:
@@ -404,7 +430,7 @@ class Controller:
 
     def _reconcile(self, key: Key) -> float | None:
         obj = self._batchjobs.get(*key)
-        if obj is None or "deletionTimestamp" in obj["metadata"]:
+        if obj is None or "deletionTimestamp" in obj["metadata"] or not self._shard.has(obj):
             return None
         if self._own_writes.is_outdated(obj):
             obj = self._batchjobs.get(*key)  # its event may have come meanwhile, which led to no look
@@ -429,6 +455,8 @@ class Controller:
         if admitted.record.spec.array is not None:
             return self._reconcile_array(admitted)
         seen = self._observer.observe(admitted)
+        if (late_s := self._job_pods.late_s(key)) is not None:
+            return late_s
         if admitted.record.status.altered and seen.volcano_job is not None and not any(pod.node for pod in seen.pods):
             seen = replace(seen, is_outdated=not self._runs.refresh(admitted))
         return self._carry_out(admitted, seen, decide(seen))
@@ -459,6 +487,8 @@ class Controller:
             decision = replace(decision, terminate=False, look_again_s=left_s)
         if decision.terminate:
             self._volcano_jobs.terminate(namespace, name)
+            again_s = decision.look_again_s or _COMMAND_AGAIN_S
+            decision = replace(decision, look_again_s=min(again_s, _COMMAND_AGAIN_S))
         if decision.let_start:
             self._start_bar.let_start(record, next(pod.uid for pod in seen.pods if pod.index == 0))
         for pod in decision.give_up:
@@ -469,9 +499,9 @@ class Controller:
             record = job.record
             if obstacle is None:
                 volcano_job = name
-                decision = replace(decision, status=with_walltime_of(record.status, decision.status))
+                decision = replace(decision, status=with_grant_of(record.status, decision.status))
             else:
-                status = replace(unshortened(decision.status), reason=obstacle.reason, message=obstacle.message)
+                status = replace(without_grant(decision.status), reason=obstacle.reason, message=obstacle.message)
                 # who goes first is a matter of the plan, which wakes those that it concerns
                 looks_s = [] if obstacle.reason in _OF_PLAN else [_WAITING_LOOK_S]
                 looks_s += [] if decision.look_again_s is None else [decision.look_again_s]

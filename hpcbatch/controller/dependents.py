@@ -90,8 +90,10 @@ class Dependents:
         key_of: Callable[[int], Key | None],
         ended: Callable[[int], Object | None],
         wake: Callable[[Key], None],
+        is_ours: Callable[[Object], bool] = lambda _: True,
     ) -> None:
-        self._api, self._batchjobs = api, batchjobs
+        """`is_ours`: whether a BatchJob is this controller's, and not another shard's."""
+        self._api, self._batchjobs, self._is_ours = api, batchjobs, is_ours
         self._key_of, self._ended, self._wake = key_of, ended, wake
         self._lock = threading.Lock()
         self._entries: dict[Key, _Entry] = {}
@@ -330,7 +332,7 @@ class Dependents:
         if obj["metadata"]["namespace"] != record.namespace:
             return f"{shown} Unauthorized Request"
         if wait.kind is DependencyKind.RUN_ONE:
-            return ""
+            return "" if self._is_ours(obj) else f"{shown} Invalid Job Dependency: its queue is in another shard"
         if JobState(obj["status"]["state"]).is_final:
             return f"{wait.ref}.{record.spec.server} Finished job did not satisfy dependency"
         wanted = sum(wait.count for wait in _dependency(obj).waits if wait.kind is DependencyKind.ON)

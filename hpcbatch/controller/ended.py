@@ -5,7 +5,6 @@ or they are queued again.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import UTC, datetime
 
 from hpcbatch.api.port import Api, Object
@@ -21,6 +20,7 @@ from hpcbatch.controller.runs import Runs
 from hpcbatch.controller.site_source import SiteSource
 from hpcbatch.controller.start_bar import StartBar
 from hpcbatch.controller.volcano_jobs import VolcanoJobs
+from hpcbatch.dataclass import replace
 from hpcbatch.policy.again import may_run_again, with_members_again
 from hpcbatch.volcano import job_names
 

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 from hpcbatch.api.informer import Informer
 from hpcbatch.api.names import SECRET_TYPE
-from hpcbatch.api.nodes import is_reserved
 from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import BATCHJOBS, NAMESPACES, QUEUES, SECRETS
 from hpcbatch.controller.dependents import Dependents
+from hpcbatch.controller.node_offers import NodeOffers
 from hpcbatch.controller.numbers import JobNumbers
 from hpcbatch.controller.records import owner_reference, remove, write_status
+from hpcbatch.controller.shard import Shard
 from hpcbatch.controller.site_source import SiteSource
 from hpcbatch.controller.standings import Standings
+from hpcbatch.dataclass import replace
 from hpcbatch.dialects.registry import door
 from hpcbatch.errors import ApiError, HpcBatchError, NotFoundError, RefusedError, UnreachableError
 from hpcbatch.model.accounts import NORMAL
 from hpcbatch.model.array import ArrayStatus
 from hpcbatch.model.foreseen import Foreseen
-from hpcbatch.model.layout import NodeSize
 from hpcbatch.model.queue_switches import Switches, switches_of
 from hpcbatch.model.record import JobRecord, JobStatus
 from hpcbatch.model.refusal import RefusalCode
@@ -39,41 +39,42 @@ from hpcbatch.policy.reserved import check_reservation
 from hpcbatch.policy.room import fits_now
 from hpcbatch.policy.routing import destinations, is_routed_now, may_pass, no_destination
 from hpcbatch.policy.submission import LIMITS, Settled, check_submission, has_limits, settle
-from hpcbatch.policy.views import node_rooms
 from hpcbatch.policy.vocabulary import (
     NO_DISK,
     QOS,
     Translated,
-    asked_labels,
     check_ignored,
     translate,
     without_disk,
 )
+from hpcbatch.policy.waiting import NodeRoom
 from hpcbatch.record.batchjob import altered_spec, spec_from_json
 from hpcbatch.site.identity import Identity, identity_of
-from hpcbatch.units import cpu_milli, memory_bytes, parse_quantity, parse_rfc3339
+from hpcbatch.units import parse_rfc3339
 
 REFUSED_KEPT_S = 60.0  # the waiting client removes the record long before
 
 
 class Intake:
-    """Admits or refuses. The informers hold the cluster's nodes, pods, Volcano Queues, namespaces and BatchJobs."""
+    """Admits or refuses. The informers hold the cluster's Volcano Queues, namespaces and BatchJobs."""
 
     def __init__(
         self,
         api: Api,
         sites: SiteSource,
         *,
-        nodes: Informer,
-        pods: Informer,
+        offers: NodeOffers,
+        rooms: Callable[[], Sequence[NodeRoom]],
         queues: Informer,
         namespaces: Informer,
         dependents: Dependents,
         batchjobs: Informer,
+        shard: Shard,
         highest_ended: Callable[[], int] = lambda: 0,
     ) -> None:
-        self._api, self._sites, self._nodes, self._queues = api, sites, nodes, queues
-        self._pods, self._namespaces = pods, namespaces
+        self._api, self._sites, self._queues = api, sites, queues
+        self.offers, self._shard = offers, shard
+        self._rooms, self._namespaces = rooms, namespaces
         self.foresee: Callable[[JobRecord], Foreseen] = lambda record: Foreseen(record.job_id, record.queue, 0)
         """When a job would start that is only tested; by the plan, where there is one."""
         self.dependents = dependents
@@ -145,9 +146,11 @@ class Intake:
         destinations that takes the job; for itself where none does as yet, or the job is held in it (not `is_routed`).
         """
         asked = asked_queues(spec, site, self._exists, (each["metadata"]["name"] for each in self._queues.items()))
-        names = self.host_names()
-        translated = translate(spec, site, {*names, *names.values()})
-        translated = replace(translated, spec=translated.spec.with_host_names(names))
+        translated = translate(spec, site, self.offers.words())
+        translated = replace(translated, spec=translated.spec.with_host_names(self.offers.host_names()))
+        for queue in asked.queues:
+            if queue.name != stays_in:
+                self._shard.check(queue, spec)
         admitted: list[tuple[QueueConfig, Granted]] = []
         refusal: HpcBatchError | None = None
         for queue in asked.queues:
@@ -170,7 +173,7 @@ class Intake:
             raise refusal or AssertionError("a request has a queue at least")
         queue, granted = admitted[0]
         if len(admitted) > 1:
-            rooms = node_rooms(self._nodes.items(), self._pods.items())
+            rooms = self._rooms()
             could_start = (
                 each
                 for each in admitted
@@ -232,10 +235,6 @@ class Intake:
             record = _granted_record(replace(spec, **renamed), owner, queue, granted)
             check_submission(accounts, enforced, standing_of(record), self.standings.others(), site.partition_qos)
 
-    def host_names(self) -> dict[str, str]:
-        """Of the nodes, by their names."""
-        return {node["metadata"]["name"]: host_name(node) for node in self._nodes.items()}
-
     def _for_account(
         self, spec: JobSpec, granted: Granted, owner: Identity, queue: QueueConfig, site: SiteConfig
     ) -> Granted:
@@ -272,12 +271,12 @@ class Intake:
     def _grant_in(
         self, queue: QueueConfig, translated: Translated, owner: Identity, site: SiteConfig, *, stays: bool
     ) -> Granted:
-        volcano_state = "Open" if stays else self.volcano_state(queue.volcano_queue)
         spec, ignored = translated.spec, translated.ignored
-        nodes = self._nodes_of(queue)
-        if any(chunk.tmp_bytes for chunk in spec.chunks) and not any(map(says_its_disk, nodes)):
+        if not stays:
+            self._shard.check(queue, spec)
+        volcano_state = "Open" if stays else self.volcano_state(queue.volcano_queue)
+        if any(chunk.tmp_bytes for chunk in spec.chunks) and not self.offers.have_disk(queue):
             spec, ignored = without_disk(spec), (*ignored, NO_DISK)
-        sizes = node_sizes(nodes, site, spec)
         granted = admit(
             spec,
             queue,
@@ -285,7 +284,7 @@ class Intake:
             owner,
             volcano_state=volcano_state,
             is_disabled=not stays and queue.name in self.switches(queue.volcano_queue).disabled,
-            nodes=sizes,
+            nodes=self.offers.sizes(queue, site, spec),
             stays=stays,
         )
         check_deadline(spec, granted.walltime_s, datetime.now(UTC))
@@ -349,18 +348,6 @@ class Intake:
             patch = {"metadata": {"resourceVersion": version, "ownerReferences": [owner_reference(obj)]}}
             self._api.patch(SECRETS, name, patch, namespace)
 
-    def _nodes_of(self, queue: QueueConfig) -> list[Object]:
-        """The nodes that the queue reaches."""
-        wanted = queue.node_selector.items()
-        nodes = nodes_there(self._nodes.items())
-        nodes = [n for n in nodes if wanted <= (n["metadata"].get("labels") or {}).items()]
-        return nodes if queue.nodes is None else [n for n in nodes if host_name(n) in queue.nodes]
-
-
-def nodes_there(nodes: Iterable[Object]) -> list[Object]:
-    """Those that have a size and are for jobs."""
-    return [node for node in nodes if "allocatable" in node.get("status", {}) and not is_reserved(node)]
-
 
 def _first_record(obj: Object, spec: JobSpec, owner: Identity, queue: QueueConfig, granted: Granted) -> JobRecord:
     """Without its number, and as if it had no state yet."""
@@ -420,34 +407,6 @@ def taken_spec(body: Mapping[str, Any]) -> JobSpec:
     spec = spec_from_json(body)
     door(spec.dialect).check_attributes(spec.attributes)
     return spec
-
-
-def host_name(node: Object) -> str:
-    """By which pods can ask for the node: mostly its name."""
-    return str((node["metadata"].get("labels") or {}).get("kubernetes.io/hostname", node["metadata"]["name"]))
-
-
-def says_its_disk(node: Object) -> bool:
-    return "ephemeral-storage" in node["status"]["allocatable"]
-
-
-def node_sizes(nodes: Sequence[Object], site: SiteConfig, spec: JobSpec) -> list[NodeSize]:
-    """What each node, when empty, offers to the pods of `spec`, by the site's names."""
-    asked = asked_labels(spec, site)
-    is_by_name = any(chunk.hosts or chunk.excluded_hosts for chunk in spec.chunks)
-    return [_node_size(node, site, asked, host_name(node) if is_by_name else "") for node in nodes]
-
-
-def _node_size(node: Object, site: SiteConfig, asked: Mapping[str, Mapping[str, str]], name: str) -> NodeSize:
-    has, labels = node["status"]["allocatable"], node["metadata"].get("labels") or {}
-    amounts = {name: int(parse_quantity(has.get(resource, 0))) for name, resource in site.resources.items()}
-    return NodeSize(
-        cpus=cpu_milli(has["cpu"]) // 1000,
-        mem_bytes=memory_bytes(has["memory"]),
-        resources=tuple((name, amount) for name, amount in amounts.items() if amount),
-        properties=frozenset(word for word, means in asked.items() if means.items() <= labels.items()),
-        name=name,
-    )
 
 
 def state_of(volcano_queue: Object) -> str:

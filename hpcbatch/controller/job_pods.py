@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from hpcbatch.api.informer import Informer
 from hpcbatch.api.news import News
 from hpcbatch.api.port import Api, Object, WatchEvent
 from hpcbatch.api.resources import PODS
 from hpcbatch.controller.records import Admitted
+from hpcbatch.dataclass import replace
 from hpcbatch.model.labels import JOB_ID_LABEL
 from hpcbatch.model.node_marks import is_set_down
 from hpcbatch.model.record import JobRecord
@@ -36,8 +37,9 @@ class SeenPods:
 
 
 _LAG_S = 2.0
-"""The most that is waited for the watch of pods; it is as a rule some milliseconds behind."""
-_TICK_S = 0.01
+"""How long a job's end waits for the watch of pods at most; it is as a rule some milliseconds behind."""
+_AGAIN_S = 0.5
+"""The next look at a job whose pods' last events are late; their coming leads to one at once."""
 
 
 class JobPods:
@@ -48,6 +50,7 @@ class JobPods:
         self._ended: dict[Key, dict[str, Object]] = {}  # of jobs whose pods are being deleted
         self._preempted: dict[Key, set[str]] = {}  # uids: a kubelet may overwrite that status
         self._first_taken: dict[Key, FirstTaken] = {}
+        self._late: dict[Key, float] = {}  # since when the ends of pods are missing
         self._news = News()
 
     def is_news(self, event: WatchEvent) -> bool:
@@ -69,12 +72,21 @@ class JobPods:
 
     def forget(self, key: Key) -> None:
         """The BatchJob was deleted."""
-        for known in (self._ended, self._first_taken, self._preempted):
+        for known in (self._ended, self._first_taken, self._preempted, self._late):
             known.pop(key, None)
 
     def forget_ended(self, key: Key) -> None:
         """The run is over and will not be looked at again."""
         self._ended.pop(key, None)
+        self._late.pop(key, None)
+
+    def late_s(self, key: Key) -> float | None:
+        """Seconds until the next look at a job of which `seen` found pods whose ends are not known yet; None: it is to
+        be judged by what is known.
+        """
+        since = self._late.get(key)
+        left_s = 0.0 if since is None else since + _LAG_S - time.monotonic()
+        return min(left_s, _AGAIN_S) if left_s > 0 else None
 
     def seen(self, job: Admitted, made: Object | None, volcano_job: VolcanoJobView | None) -> SeenPods:
         """The pods of the current run; `volcano_job` is the view of `made`."""
@@ -86,6 +98,7 @@ class JobPods:
         pods = {name: pod for name, pod in found.items() if pod is not None and _is_of(made, pod)}
         is_final = volcano_job is not None and volcano_job.is_final
         gone: Mapping[str, Object] = {}
+        missing: set[str] = set()
         if is_final or job.obj["spec"].get("deleteRequested"):
             ended = self._ended.get(job.key, {})
             first = pods.get(names[0])
@@ -93,10 +106,11 @@ class JobPods:
                 # Each kind has its own watch: the job's end may be known here before the ends of its pods.
                 fresh = {name: pod for name, pod in self._from_api(record).items() if _is_of(made, pod)}
                 removed = {name for name, pod in pods.items() if name not in fresh and _runs(pod)}
-                self._wait_for_ends(job, removed)
                 ended = self._ended.get(job.key, {})
+                missing = removed - ended.keys()
                 pods = {name: pod for name, pod in pods.items() if not (name in removed and name in ended)} | fresh
             gone = {name: pod for name, pod in ended.items() if name not in pods and _is_of(made, pod)}
+        self._note_late(job.key, missing)
         sizes = self._node_sizes((*pods.values(), *gone.values()))
         views = pod_views(
             (*pods.values(), *gone.values()),
@@ -113,13 +127,14 @@ class JobPods:
             views = [replace(view, started_at=None) for view in views]
         return SeenPods(views=views, sizes=sizes, are_complete=len(pods) >= len(names), wanted=len(names))
 
-    def _wait_for_ends(self, job: Admitted, removed: set[str]) -> None:
+    def _note_late(self, key: Key, missing: set[str]) -> None:
         """Pods that the cache shows running and the API has no more: only the events that are still to come tell how
-        they ended, such as that one had too little memory. Waits for them, not for long.
+        they ended, such as that one had too little memory.
         """
-        give_up = time.monotonic() + _LAG_S
-        while removed - self._ended.get(job.key, {}).keys() and time.monotonic() < give_up:
-            time.sleep(_TICK_S)
+        if missing:
+            self._late.setdefault(key, time.monotonic())
+        else:
+            self._late.pop(key, None)
 
     def running_first(self, record: JobRecord, seen: Observed) -> Object | None:
         """The pod that runs the script."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from hpcbatch.api.informer import Informer, object_key
+from hpcbatch.api.informer import object_key
 from hpcbatch.api.port import Object, WatchEvent
 from hpcbatch.controller.volcano_jobs import VolcanoJobs
 from hpcbatch.model.labels import JOB_ID_LABEL
@@ -25,11 +25,13 @@ Key = tuple[str, str]
 class LicenseGate:
     """`wake` is called with each job that may now get what it waits for."""
 
-    def __init__(self, batchjobs: Informer, volcano_jobs: VolcanoJobs, wake: Callable[[Key], None]) -> None:
-        self._batchjobs, self._volcano_jobs, self._wake = batchjobs, volcano_jobs, wake
+    def __init__(self, volcano_jobs: VolcanoJobs, wake: Callable[[Key], None]) -> None:
+        self._volcano_jobs, self._wake = volcano_jobs, wake
         self._lock = threading.Lock()
         self._given: dict[int, Claim] = {}
         self._waiting: set[Key] = set()
+        self._claimants: dict[Key, Object] = {}
+        """The BatchJobs with licences that have not ended: few of all, so that others cost nothing."""
 
     def take(self, record: JobRecord, site: SiteConfig) -> Waiting | None:
         """Give the job its licences, or say what prevents that. A job that has them keeps them."""
@@ -54,12 +56,15 @@ class LicenseGate:
         """Of a BatchJob: what another needs may be free now."""
         obj, key = event.object, object_key(event.object)
         status = obj.get("status") or {}
-        if "licenses" not in status:
+        if "licenses" not in status and key not in self._claimants:
             return
         is_gone = event.type == "DELETED"
-        if is_gone:
-            with self._lock:
+        with self._lock:
+            if is_gone or claim_of(obj) is None:
+                self._claimants.pop(key, None)
                 self._given.pop(int(status["jobId"]), None)
+            else:
+                self._claimants[key] = obj
         if waits_for_licenses(obj) and not is_gone:
             self._waiting.add(key)
             return
@@ -79,10 +84,8 @@ class LicenseGate:
             (obj["metadata"].get("labels") or {}).get(JOB_ID_LABEL) for obj in self._volcano_jobs.informer.items()
         }
         holding, waiting = dict[int, Claim](), list[Claim]()
-        for obj in self._batchjobs.items():
-            claim = claim_of(obj)
-            if claim is None:
-                self._forget_ended(obj)
+        for obj in self._claimants.values():
+            if (claim := claim_of(obj)) is None:
                 continue
             if obj["status"].get("volcanoJob") or obj["status"]["jobId"] in with_volcano_job:
                 self._given.pop(claim.job_id, None)  # the caches show it from now on
@@ -91,8 +94,3 @@ class LicenseGate:
                 waiting.append(claim)
         holding |= self._given
         return list(holding.values()), [claim for claim in waiting if claim.job_id not in holding]
-
-    def _forget_ended(self, obj: Object) -> None:
-        number = (obj.get("status") or {}).get("jobId")
-        if number is not None:
-            self._given.pop(int(number), None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from hpcbatch.api.port import Api, Object
@@ -17,6 +16,7 @@ from hpcbatch.controller.records import Admitted
 from hpcbatch.controller.site_source import SiteSource
 from hpcbatch.controller.start_bar import StartBar
 from hpcbatch.controller.volcano_jobs import VolcanoJobs
+from hpcbatch.dataclass import replace
 from hpcbatch.model.queue_switches import Switches
 from hpcbatch.model.record import HostUsage, JobRecord, Preempted
 from hpcbatch.model.state import Reason

@@ -11,7 +11,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
@@ -25,12 +24,13 @@ from hpcbatch.controller.plan_order import PlanOrder
 from hpcbatch.controller.plan_world import PlanWorld
 from hpcbatch.controller.released import Released
 from hpcbatch.controller.site_source import SiteSource
+from hpcbatch.dataclass import replace
 from hpcbatch.model.foreseen import Foreseen
 from hpcbatch.model.record import JobRecord, JobStatus, Preempted, Preempting
 from hpcbatch.model.reservation import Reserved
 from hpcbatch.model.site import Policy, SiteConfig
 from hpcbatch.model.state import WAITING, JobState, Reason
-from hpcbatch.policy.deadlines import with_walltime_of
+from hpcbatch.policy.deadlines import with_grant_of
 from hpcbatch.policy.observed import Waiting
 from hpcbatch.policy.plan.outcome import Expected, Held, Plan, Preemption, Release, Why
 from hpcbatch.policy.plan.snapshot import Node, RunningJob
@@ -66,6 +66,11 @@ _SHOWN_ANEW: Final = 200
 """How many jobs at a time show their new priority."""
 _RANK_SHARE: Final = 0.05
 """Of a thread's time, what this may take."""
+_RELEASED_S: Final = 0.2
+"""How long jobs that a plan starts may start without a new plan: where many start at once, each would have all others
+planned anew.
+"""
+_STARTING_LOOK_S: Final = 0.02
 _LEAST_S: Final = 1.0
 """Between two plans that nothing but the time has brought about."""
 
@@ -91,6 +96,7 @@ class PlanGate:
         rooms: NodeRooms,
         usage: PastUsage,
         wake: Callable[[Key, float], None],
+        is_ours: Callable[[Object], bool] = lambda _: True,
     ) -> None:
         self._sites, self._nodes, self._rooms, self._wake = sites, nodes, rooms, wake
         self._lock = threading.RLock()
@@ -100,11 +106,13 @@ class PlanGate:
             lambda: sites.in_force.config,
             lambda: sites.accounts.in_force,
             PlanOrder(usage),
+            is_ours=is_ours,
         )
         self._usage, self._ranked = usage, float("-inf")
         self._rank_cost_s, self._news = 0.0, PlanNews()
         self._plan = Plan(now_s=0.0)
         self._releases: dict[str, Release] = {}
+        self._planned_site: SiteConfig | None = None
         self._preemptions: dict[str, Preemption] = {}
         self._estimates: Mapping[str, Expected] = {}
         self._estimate_at = float("-inf")
@@ -177,18 +185,32 @@ class PlanGate:
             if code := self._world.never_because(record):
                 self._world.forget(job_id)
                 return never_runs(code)
+            planned_as = self._world.waiting.get(job_id)
             if not self._world.put_waiting(record):
                 return Waiting(reason=Reason.NEVER_FITS, message=f"queue {record.queue} cannot take it any more")
-            if self._world.is_changed and self._may_plan():
+            is_as_planned = self._world.waiting[job_id] == planned_as and self._may_release(job_id, site)
+            if self._world.is_changed and not is_as_planned and self._may_plan():
                 self._make()
             if (release := self._releases.pop(job_id, None)) is not None:
                 self._told.pop(job_id, None)
                 self._withdrawn.pop(job_id, None)
-                record = as_released(record, site, release.walltime_s)
+                record = as_released(record, site, release.walltime_s, release.reservation)
                 self._world.put_released(record, release.places, time.time(), is_pinned=release.is_bound)
                 return None
             self._changed.set()
             return self._why(record, site)
+
+    def _may_release(self, job_id: str, site: SiteConfig) -> bool:
+        return job_id in self._releases and site is self._planned_site and self._is_fresh
+
+    @property
+    def _is_fresh(self) -> bool:
+        return time.monotonic() - self._made < _RELEASED_S
+
+    def _let_start(self) -> None:
+        """Wait while jobs that the last plan starts are starting, not for long."""
+        while self._releases and self._is_fresh and not self._stopping.wait(_STARTING_LOOK_S):
+            pass
 
     def _why(self, record: JobRecord, site: SiteConfig) -> Waiting:
         job_id = plan_id(record.job_id)
@@ -266,7 +288,7 @@ class PlanGate:
             found = self._world.released.get(plan_id(record.job_id))
         if found is None:
             return record
-        return replace(record, status=with_walltime_of(found.record.status, record.status))
+        return replace(record, status=with_grant_of(found.record.status, record.status))
 
     def withdrawn(self, record: JobRecord) -> Waiting | None:
         """Why the job's Volcano Job, which has no nodes, is to go; None if it is not."""
@@ -333,6 +355,7 @@ class PlanGate:
             self._world.refresh(time.time())
             reserved = choose(self._world.nodes, self._world.running)
             self._world.reserve(reserved, time.time())
+            self._releases = {}
         self._changed.set()
         return reserved
 
@@ -361,6 +384,7 @@ class PlanGate:
         for released in tuple(world.stalled(now_s)):
             self._behind[plan_id(released.record.job_id)] = began + _BEHIND_S, self._stalled(released)
             world.last.add(plan_id(released.record.job_id))
+        self._planned_site = self._sites.in_force.config
         self._plan = world.plan(now_s)
         self._releases = {release.job_id: release for release in self._plan.releases}
         self._preemptions = {one.job_id: one for one in self._plan.preemptions}
@@ -480,6 +504,7 @@ class PlanGate:
                 self._stopping.wait(_SHARE)
                 continue
             try:
+                self._let_start()
                 if self._until_rank_s() <= 0:
                     self._try_to_rank()
                 self.look()

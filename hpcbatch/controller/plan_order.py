@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Mapping
-from dataclasses import replace
 
 from hpcbatch.api.port import WatchEvent
 from hpcbatch.controller.past_usage import PastUsage
+from hpcbatch.dataclass import replace
 from hpcbatch.model.priority import PriorityConfig
 from hpcbatch.model.record import JobRecord, OrderPlace
 from hpcbatch.model.site import SiteConfig

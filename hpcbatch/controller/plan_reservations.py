@@ -10,9 +10,10 @@ from typing import Final
 from hpcbatch.api.port import Object
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.reservation import Reserved
+from hpcbatch.model.row import reservation_names
 from hpcbatch.model.state import JobState
+from hpcbatch.policy.in_reservations import reservations_of
 from hpcbatch.policy.plan.snapshot import Reservation
-from hpcbatch.policy.planned import reservations_of
 from hpcbatch.policy.recurrence import times
 from hpcbatch.policy.vocabulary import RESERVATION
 
@@ -32,10 +33,14 @@ def upcoming(reserved: Reserved, now_s: float, most: int = _AHEAD) -> list[tuple
 
 
 def names_in(obj: Object) -> tuple[str, ...]:
-    """What may be a reservation's name in a BatchJob: its queue, and what it asks for."""
+    """What may be a reservation's name in a BatchJob: its queue, and what it asks for; that in which it runs, once it
+    does.
+    """
     status = obj.get("status") or {}
+    if used := status.get("reservation"):
+        return (used,)
     attributes = {**obj["spec"].get("attributes", {}), **(status.get("altered") or {}).get("attributes", {})}
-    return tuple(filter(None, (status.get("queue"), attributes.get(RESERVATION))))
+    return tuple(filter(None, (status.get("queue"), *reservation_names(attributes.get(RESERVATION, "")))))
 
 
 def is_unended(obj: Object) -> bool:

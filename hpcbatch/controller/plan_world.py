@@ -7,7 +7,6 @@ Volcano Job, whose annotation says where it was planned. Not safe for threads: t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
 from heapq import nsmallest
 
 from hpcbatch.api.informer import Informer, object_key
@@ -18,6 +17,7 @@ from hpcbatch.controller.plan_order import PlanOrder, Reordered, is_member_of
 from hpcbatch.controller.plan_reservations import PlanReservations, names_in
 from hpcbatch.controller.records import record_of
 from hpcbatch.controller.released import Released
+from hpcbatch.dataclass import replace
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.accounts import Accounts, first_accounts
 from hpcbatch.model.labels import JOB_ID_LABEL, PLANNED_ANNOTATION
@@ -25,6 +25,7 @@ from hpcbatch.model.record import JobRecord
 from hpcbatch.model.reservation import Reserved
 from hpcbatch.model.site import QueueConfig, SiteConfig
 from hpcbatch.model.state import JobState, Reason
+from hpcbatch.policy.in_reservations import reservation_of
 from hpcbatch.policy.owners import Owners
 from hpcbatch.policy.plan.outcome import Expected, Held, Plan, Preemption
 from hpcbatch.policy.plan.planner import Planner, make_plan
@@ -39,7 +40,6 @@ from hpcbatch.policy.planned import (
     placed_by,
     places_of,
     plan_id,
-    reservation_of,
     running_job,
     shape_of,
     used_whole,
@@ -68,8 +68,14 @@ class PlanWorld:
         site: Callable[[], SiteConfig],
         accounts: Callable[[], Accounts],
         order: PlanOrder,
+        *,
+        is_ours: Callable[[Object], bool] = lambda _: True,
     ) -> None:
-        self.order = order
+        """`is_ours`: whether a BatchJob is this controller's. Another shard's jobs that have Volcano Jobs take room and
+        count against limits; those that wait are not planned.
+        """
+        self.order, self._is_ours = order, is_ours
+        self._of_others: set[str] = set()
         self._batchjobs, self._volcano_jobs, self._site, self._accounts = batchjobs, volcano_jobs, site, accounts
         self._owners = Owners(first_accounts(), frozenset())
         self._seen_site: SiteConfig | None = None
@@ -182,9 +188,12 @@ class PlanWorld:
         if self.order.is_outdated:
             self.order.rank_as_of(now_s)
             self._put_in_order()
-        for key in tuple(self._changed_jobs):
-            self._changed_jobs.discard(key)
-            self._look_at_job(key, now_s)
+        changed, self._changed_jobs = self._changed_jobs, set()  # a set that had many keeps its size when it is emptied
+        try:
+            while changed:
+                self._look_at_job(changed.pop(), now_s)
+        finally:
+            self._changed_jobs |= changed
         self._changed_released |= self.claims.touched
         self.claims.touched.clear()
         for job_id in self._changed_released:
@@ -206,23 +215,27 @@ class PlanWorld:
             return
         self._ids[key], self.keys[number] = number, key
         state, has_one = JobState(status["state"]), bool(status.get("volcanoJob"))
+        released = self.released.get(number)
+        if not has_one and released is not None and released.is_fresh:
+            return  # its Volcano Job is being made, whatever the record says, which may still show it as held
         if state is not JobState.QUEUED and not has_one and status.get("startTime") is None:
             self.forget(number)
             return
-        released = self.released.get(number)
-        if not has_one and released is not None and released.is_fresh:
-            return  # its Volcano Job is being made
         try:
             record = record_of(obj)
         except UNREADABLE:
             self.forget(number)
             return
+        if is_ours := self._is_ours(obj):
+            self._of_others.discard(number)
+        else:
+            self._of_others.add(number)
         # a controller that was killed may have made one, but not written that down
         is_adopted = not has_one and known is None and released is None and self._has_volcano_job(record)
         if has_one or is_adopted or state is not JobState.QUEUED:
             self._keep_released(number, record, now_s)
             self.released[number].is_fresh |= is_adopted
-        elif Reason(status.get("reason", Reason.NONE)) in _KEPT_BY_OTHERS or number in self.blocked:
+        elif Reason(status.get("reason", Reason.NONE)) in _KEPT_BY_OTHERS or number in self.blocked or not is_ours:
             self.forget(number)
         else:
             self.put_waiting(record)
@@ -371,7 +384,8 @@ class PlanWorld:
                 placed[node] = {name: max(there.get(name, 0), vector.get(name, 0)) for name in {*there, *vector}}
         ends = ends_s(released.record, self._site(), released_s=released.released_s, now_s=now_s)
         owner = self._owners.owner_of(released.record, self._site())
-        yields = None if self.claims.is_victim(job_id) else self.claims.rules.yields(released.record)
+        is_left_alone = job_id in self._of_others or self.claims.is_victim(job_id)
+        yields = None if is_left_alone else self.claims.rules.yields(released.record)
         reservation = reservation_of(released.record, self._site())
         job = running_job(released.record, placed, ends, owner, yields=yields, reservation=reservation)
         job = replace(job, uses=used_whole(released.shape, placed, released.places))
@@ -414,6 +428,7 @@ class PlanWorld:
         if self.waiting.pop(job_id, None) is not None:
             self._planner.drop_job(job_id)
             self.is_changed = True
+        self._of_others.discard(job_id)
         if (key := self.keys.pop(job_id, None)) is not None:
             self._ids.pop(key, None)
 
@@ -432,7 +447,7 @@ class PlanWorld:
     def stalled(self, now_s: float) -> Iterator[Released]:
         """Those that have just been found to be so."""
         for job_id, released in self.released.items():
-            if released.waits and not released.is_stalled and not released.is_fresh:
+            if released.waits and not (released.is_stalled or released.is_fresh or job_id in self._of_others):
                 is_lost = any(not self._is_open(place.node) for place in released.places)
                 if is_lost or now_s - released.released_s >= self._site().place_timeout_s:
                     released.is_stalled = True

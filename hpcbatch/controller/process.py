@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import secrets
@@ -23,6 +24,7 @@ from hpcbatch.controller.controller import Controller
 from hpcbatch.controller.guarded import GuardedApi
 from hpcbatch.controller.leader import Candidate, Timing
 from hpcbatch.errors import HpcBatchError
+from hpcbatch.model.state import JobState
 from hpcbatch.site.file import CLUSTER_DEFAULTS
 
 if TYPE_CHECKING:
@@ -48,18 +50,21 @@ class Process:
         timing: Timing | None,
         history_dsn: Path | None = None,
         history_port: int = 0,
+        shard: str = "",
     ) -> None:
         """`timing` None: act without an election. `history_dsn` is the file with the address of the history's database,
-        and may be missing; the history is served on `history_port`.
+        and may be missing; the history is served on `history_port`. `shard`: it acts for that shard's queues, with a
+        Lease of its own.
         """
         self._environ = environ
+        self._shard = shard
         self._response_s = 0.5 * (timing or Timing()).renew_s  # a renewal may fail once and be retried in time
         self._candidate: Candidate | None = None
         if timing is not None:
             self._candidate = Candidate(
                 self._connect_for_lease,
                 namespace=namespace,
-                name=_LEASE,
+                name=f"{_LEASE}-{shard}" if shard else _LEASE,
                 identity=f"{os.uname().nodename}_{secrets.token_hex(4)}",
                 timing=timing,
             )
@@ -148,6 +153,7 @@ class Process:
             self._history,
             is_history_served=self._is_history_served,
             read_log=HttpApi(self._connection).log_end,
+            shard=self._shard,
         )
         threading.Thread(target=self._start, args=(self._controller,), name="start", daemon=True).start()
 
@@ -159,6 +165,8 @@ class Process:
             _LOG.exception("the controller cannot start")
             self._failure = f"the controller cannot start: {error}"
         else:
+            gc.collect()
+            gc.freeze()  # collections need not go through ten thousands of records again and again
             _LOG.info("acting, %.1f s after the caches began to fill", time.monotonic() - began)
 
     def _has_new_credentials(self) -> bool:
@@ -206,8 +214,11 @@ class Process:
         if controller is None or api is None:
             return
         jobs = GaugeMetricFamily("hpcbatch_jobs", "BatchJobs by state.", labels=["state"])
-        for state, count in sorted(controller.count_by_state().items()):
-            jobs.add_metric([state], count)
+        counts = controller.count_by_state()
+        for state in sorted(
+            {*JobState, *counts}
+        ):  # a state without jobs is 0: a dashboard takes a lost series for a fault
+            jobs.add_metric([state], counts.get(state, 0))
         yield jobs
         work, mailer = controller.work, controller.mailer
         yield CounterMetricFamily("hpcbatch_reconciles", "Looks at a job.", value=work.handled)

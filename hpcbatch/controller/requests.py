@@ -6,7 +6,6 @@ A request's change and its reply are one write of the status, so it is handled o
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,6 +13,7 @@ from hpcbatch.api.port import Object
 from hpcbatch.controller.exchanges import Exchanges
 from hpcbatch.controller.intake import Intake, taken_spec
 from hpcbatch.controller.site_source import SiteSource
+from hpcbatch.dataclass import replace
 from hpcbatch.errors import ApiError, HpcBatchError, RefusedError, UnreachableError
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.refusal import RefusalCode

@@ -10,7 +10,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import Final
@@ -19,11 +18,12 @@ from hpcbatch.api.informer import Informer, WorkQueue, object_key
 from hpcbatch.api.names import SYSTEM_NAMESPACE
 from hpcbatch.api.port import Api, Object, WatchEvent
 from hpcbatch.api.resources import RESERVATIONS
-from hpcbatch.controller.intake import Intake, node_sizes, nodes_there
+from hpcbatch.controller.intake import Intake
 from hpcbatch.controller.plan_gate import PlanGate
 from hpcbatch.controller.plan_reservations import is_unended, names_in, upcoming
 from hpcbatch.controller.records import remove
 from hpcbatch.controller.site_source import SiteSource
+from hpcbatch.dataclass import replace
 from hpcbatch.errors import ConflictError, HpcBatchError, NotFoundError
 from hpcbatch.model.layout import lay_out
 from hpcbatch.model.reservation import (
@@ -40,9 +40,11 @@ from hpcbatch.model.site import Launcher, Policy, QueueConfig
 from hpcbatch.model.spec import Arrangement, JobSpec
 from hpcbatch.model.state import JobState
 from hpcbatch.policy.admission import with_one_alternative
+from hpcbatch.policy.in_reservations import reservations_of
 from hpcbatch.policy.plan.snapshot import Node, Part, Reservation, RunningJob
-from hpcbatch.policy.planned import parts_of, reservations_of, seconds
+from hpcbatch.policy.planned import parts_of, seconds
 from hpcbatch.policy.recurrence import RuleError, TimeError, ZoneError, check_rule, count_of, times
+from hpcbatch.policy.replacing import Losing, is_replaced, placed_anew, with_stand_ins
 from hpcbatch.policy.reserving import DeniedError, Estate, Window, keep_chunks, keep_nodes
 from hpcbatch.policy.views import is_ready, takes_pods
 from hpcbatch.policy.vocabulary import translate
@@ -158,16 +160,16 @@ class ReservationDesk:
         if moved != status:
             self._write(obj, moved)
             return 0.0
-        lost = self._lost(record, now)
+        lost = self._lost(record)
         if lost and (other := self._on_other_nodes(record, lost, now)) is not None:
             self._write(obj, other)
             return 0.0
         return min(self._until(record, now), _DEGRADED_LOOK_S if lost else _LONGEST_S)
 
-    def _lost(self, record: ReservationRecord, now: datetime) -> frozenset[str]:
-        """The nodes that take no jobs, of a reservation that has not begun and names none."""
+    def _lost(self, record: ReservationRecord) -> frozenset[str]:
+        """The nodes that take no jobs, of a reservation that gets others for them."""
         status = record.status
-        if status.granted is None or status.granted.nodes or status.start is None or status.start <= now:
+        if status.granted is None or not is_replaced(status.granted):
             return frozenset()
         found = {name: self._nodes.get(None, name) for name in (node.name for node in status.nodes)}
         return frozenset(name for name, node in found.items() if node is None or not _takes_jobs(node))
@@ -175,7 +177,7 @@ class ReservationDesk:
     def _on_other_nodes(
         self, record: ReservationRecord, lost: frozenset[str], now: datetime
     ) -> ReservationStatus | None:
-        """The reservation with others for those that are lost; None: there are not enough that are free."""
+        """The reservation with others for those that are lost; None: there are none that are free."""
         spec = record.status.granted
         try:
             asked = record._replace(spec=spec or record.spec)
@@ -290,7 +292,11 @@ class ReservationDesk:
                 others=list(self._others(record, now)),
                 features=self._sites.in_force.config.node_properties,
             )
-            kept = self._kept(record, spec, windows, estate, is_new=bool(lost))
+            if lost:
+                inside = [job for job in running if job.reservation == name]
+                kept = self._replaced(Losing(spec, status.nodes, windows, inside), estate)
+            else:
+                kept = self._kept(record, spec, windows, estate)
             return Reserved(id=name, spec=spec, owner=owner, nodes=kept, start=first.start, end=first.end)
 
         try:
@@ -341,13 +347,9 @@ class ReservationDesk:
         spec: ReservationSpec,
         windows: Sequence[Window],
         estate: Estate,
-        *,
-        is_new: bool = False,
     ) -> tuple[KeptNode, ...]:
-        """Raises DeniedError. What is only used otherwise stays where it is, but if it `is_new`."""
+        """Raises DeniedError. What is only used otherwise stays where it is."""
         before, now = record.status, datetime.now(UTC)
-        if is_new:
-            before = replace(before, granted=None)
         is_same = before.granted is not None and _extent(before.granted) == _extent(spec)
         if is_same and before.granted is not None and _size(before.granted) == _size(spec):
             return before.nodes
@@ -361,6 +363,13 @@ class ReservationDesk:
             keep_nodes(named, windows, estate, None)
             return before.nodes
         return keep_nodes(spec, windows, estate, self._partition(spec))
+
+    def _replaced(self, losing: Losing, estate: Estate) -> tuple[KeptNode, ...]:
+        """Its nodes, with others instead of those that are lost. Raises DeniedError."""
+        if not losing.spec.chunks:
+            return with_stand_ins(losing, estate, self._partition(losing.spec))
+        parts, is_scattered = self._parts(losing.spec, None)
+        return placed_anew(losing, parts, estate, is_scattered=is_scattered)
 
     def _partition(self, spec: ReservationSpec) -> QueueConfig | None:
         site = self._sites.in_force.config
@@ -380,7 +389,6 @@ class ReservationDesk:
     def _parts(self, spec: ReservationSpec, only: set[str] | None) -> tuple[tuple[Part, ...], bool]:
         """The chunks as the site understands them; on these nodes only. Raises DeniedError."""
         site = self._sites.in_force.config
-        nodes = nodes_there(self._nodes.items())
         job = JobSpec(
             dialect=spec.dialect,
             name="reservation",
@@ -390,9 +398,9 @@ class ReservationDesk:
         )
         anywhere = QueueConfig(name="", volcano_queue="")
         try:
-            names = self._intake.host_names()
-            found = translate(job, site, {*names, *names.values()}).spec.with_host_names(names)
-            sizes = node_sizes(nodes, site, found)
+            offers = self._intake.offers
+            found = translate(job, site, offers.words()).spec.with_host_names(offers.host_names())
+            sizes = offers.sizes(anywhere, site, found)
             layout = lay_out(with_one_alternative(found, sizes), sizes)
             parts = parts_of(layout, anywhere, site)
             if site.launcher is Launcher.DEDICATED:  # so that jobs of this size fit into it

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import UTC, datetime
 
 from hpcbatch.api.port import Api, Object
 from hpcbatch.controller.intake import Intake
 from hpcbatch.controller.records import Admitted, write_status
 from hpcbatch.controller.site_source import SiteSource
+from hpcbatch.dataclass import replace
 from hpcbatch.errors import ApiError, HpcBatchError, RefusedError, UnreachableError
 from hpcbatch.model.site import QueueConfig
 from hpcbatch.policy.routing import is_routed, rejected

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Final
 
 from hpcbatch.api.port import Api, Object
@@ -16,6 +15,7 @@ from hpcbatch.controller.records import Admitted, digest_of, owner_reference, re
 from hpcbatch.controller.site_source import SiteSource
 from hpcbatch.controller.start_bar import StartBar
 from hpcbatch.controller.volcano_jobs import VolcanoJobs
+from hpcbatch.dataclass import replace
 from hpcbatch.errors import AlreadyExistsError, ApiError, HpcBatchError
 from hpcbatch.model.labels import MADE_FROM_ANNOTATION
 from hpcbatch.model.record import JobRecord

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import replace
 
 from hpcbatch.api.informer import Informer, WorkQueue
 from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import BATCHJOBS
+from hpcbatch.dataclass import replace
 from hpcbatch.errors import ApiError, HpcBatchError, InvalidError, UnreachableError
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.refusal import RefusalCode

@@ -1,4 +1,7 @@
-"""The jobs that have not ended, as limits of submission count them: the cache's, and those that were admitted since."""
+"""The jobs that have not ended, as limits of submission count them: those of the events, and those admitted since.
+
+A job that has ended costs nothing: there may be ten thousands of their records.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from hpcbatch.model.state import WAITING, JobState
 from hpcbatch.policy.account_limits import Standing
 from hpcbatch.policy.owners import tres_name
 from hpcbatch.record.batchjob import altered_spec
+from hpcbatch.record.rows import UNREADABLE
 
 _MIB = 2**20
 
@@ -24,26 +28,45 @@ class Standings:
         self._batchjobs = batchjobs
         self.lock = threading.RLock()
         self._admitted: dict[tuple[str, str], Object] = {}
+        self._known: dict[tuple[str, str], Standing] = {}
+        self._of_events = threading.Lock()
 
     def add(self, obj: Object) -> None:
         """A record that was admitted just now."""
         self._admitted[obj["metadata"]["namespace"], obj["metadata"]["name"]] = obj
 
     def on_event(self, event: WatchEvent) -> None:
-        """The cache has it now, or it is gone."""
+        """It is known by its event now, or it is gone."""
         metadata = event.object["metadata"]
+        key = metadata["namespace"], metadata["name"]
+        standing = None if event.type == "DELETED" else _readable_standing(event.object)
+        with self._of_events:
+            if standing is None:
+                self._known.pop(key, None)
+            else:
+                self._known[key] = standing
         if event.type == "DELETED" or "jobId" in event.object.get("status", {}):
-            self._admitted.pop((metadata["namespace"], metadata["name"]), None)
+            self._admitted.pop(key, None)
 
     def others(self) -> Sequence[Standing]:
         """Of all jobs that have not ended; the members of an array stand in it."""
         for key, admitted in tuple(self._admitted.items()):
             cached = self._batchjobs.get(*key)  # its event may have come before its writer's answer
             is_seen = cached is not None and "jobId" in cached.get("status", {})
-            if is_seen or (cached is not None and cached["metadata"]["uid"] != admitted["metadata"]["uid"]):
+            is_over = cached is not None and is_seen and _readable_standing(cached) is None
+            is_another = cached is not None and cached["metadata"]["uid"] != admitted["metadata"]["uid"]
+            if key in self._known or is_over or is_another:
                 self._admitted.pop(key, None)
-        objects = [*self._batchjobs.items(), *tuple(self._admitted.values())]
-        return [found for obj in objects if (found := _standing(obj)) is not None]
+        with self._of_events:
+            known = list(self._known.values())
+        return [*known, *(found for obj in tuple(self._admitted.values()) if (found := _standing(obj)) is not None)]
+
+
+def _readable_standing(obj: Object) -> Standing | None:
+    try:
+        return _standing(obj)
+    except UNREADABLE:  # it is set aside, and counts for nothing
+        return None
 
 
 def _standing(obj: Object) -> Standing | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
 
 from hpcbatch.api.informer import Informer, object_key
 from hpcbatch.api.news import News
@@ -12,6 +11,7 @@ from hpcbatch.api.port import Api, Object, WatchEvent
 from hpcbatch.api.resources import COMMANDS, VOLCANO_JOBS
 from hpcbatch.controller.own_writes import LAG_S
 from hpcbatch.controller.records import Admitted, owner_reference, remove
+from hpcbatch.dataclass import replace
 from hpcbatch.errors import AlreadyExistsError, NotFoundError
 from hpcbatch.model.labels import JOB_ID_LABEL
 from hpcbatch.model.record import JobRecord

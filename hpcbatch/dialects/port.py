@@ -68,6 +68,8 @@ class Door:
     run_setup: Callable[[PlacedJob], RunSetup]
     never_met: Callable[[JobRecord, Left, bool], str]
     """Why a part of the job's dependency can never be met. True: nobody knows the job that it names."""
+    has_templates: bool = True
+    """`hpcbatch new` writes its scripts."""
     directive: str = ""
     """What lines of its scripts begin with that hold options; "": there are none."""
     rules: Rules = Rules()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import hpcbatch.dialects.lsf.door
 import hpcbatch.dialects.pbs.door
 import hpcbatch.dialects.slurm.door
 from hpcbatch.dialects.port import Door
@@ -13,6 +14,7 @@ from hpcbatch.model.dialect import Dialect
 DIALECTS: dict[str, Door] = {
     Dialect.PBS: hpcbatch.dialects.pbs.door.DOOR,
     Dialect.SLURM: hpcbatch.dialects.slurm.door.DOOR,
+    Dialect.LSF: hpcbatch.dialects.lsf.door.DOOR,
 }
 
 

@@ -66,6 +66,20 @@ WORDS: Final[Mapping[str, Word]] = {
 }
 """Every limit. `Priority` is none, but is set and shown with them."""
 
+_OF_AGES = "all waiting jobs age alike here, however many there are of a user"
+_OF_RUN_MINS = "Slurm 22.05 enforces it nowhere either; GrpTRESRunMins limits what running jobs may still use"
+NOT_HONOURED: Final[Mapping[str, str]] = {
+    "GrpJobsAccrue": _OF_AGES,
+    "MaxJobsAccrue": _OF_AGES,
+    "MaxJobsAccruePerUser": _OF_AGES,
+    "MaxJobsAccruePerAccount": _OF_AGES,
+    "MinPrioThreshold": "which jobs get a planned start is a matter of their order and of backfillDepth alone",
+    "MaxTRESRunMins": _OF_RUN_MINS,
+    "MaxTRESRunMinsPerUser": _OF_RUN_MINS,
+    "MaxTRESRunMinsPerAccount": _OF_RUN_MINS,
+}
+"""Limits that have no effect, and why; they can be taken away, not set."""
+
 _NOTHING: Final[Mapping[str, int]] = MappingProxyType({})
 
 

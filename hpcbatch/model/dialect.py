@@ -8,6 +8,7 @@ from enum import StrEnum
 class Dialect(StrEnum):
     PBS = "pbs"
     SLURM = "slurm"
+    LSF = "lsf"
 
 
 SLURM_VERSION = "22.05.8"

@@ -12,7 +12,7 @@ from hpcbatch.errors import HpcBatchError, RefusedError
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.spec import Arrangement, JobSpec
-from hpcbatch.typed import NamedTuple
+from hpcbatch.typed import NamedTuple, TypeAlias
 
 _MAX_PARTS = 100  # a job in more parts is left unchanged: each part is compared with each size of node
 
@@ -46,7 +46,16 @@ def word_of(name: str, value: str) -> str:
     return f"{name}={value}"
 
 
-def lay_out(spec: JobSpec, nodes: Sequence[NodeSize]) -> tuple[Chunk, ...]:
+Nodes: TypeAlias = Mapping[NodeSize, int] | Sequence[NodeSize]
+"""One by one, or how many there are of each size."""
+
+
+def counted(nodes: Nodes) -> Mapping[NodeSize, int]:
+    """How many there are of each size: thousands of nodes are of a few."""
+    return nodes if isinstance(nodes, Mapping) else Counter(nodes)
+
+
+def lay_out(spec: JobSpec, nodes: Nodes) -> tuple[Chunk, ...]:
     """The chunks of `spec` as pods, `count` pods for each. `nodes` are all that the job may use.
 
     PACK gives one pod with the sum of all. FILL merges chunks, in order, into as few pods as the nodes allow; one that
@@ -56,7 +65,7 @@ def lay_out(spec: JobSpec, nodes: Sequence[NodeSize]) -> tuple[Chunk, ...]:
     Of the nodes that the job must have, each gets one of the first pods, and no other. Raises RefusedError if there are
     more of them than pods.
     """
-    pods = _on_hosts(_pods(spec, Counter(nodes)), spec)
+    pods = _on_hosts(_pods(spec, counted(nodes)), spec)
     return tuple(replace(_with_extra(pod, spec), count=len(list(same))) for pod, same in groupby(pods))
 
 

@@ -228,6 +228,11 @@ class JobStatus:
         default="",
         metadata=stored("plannedNodes", string(most=65536), description="Where it is expected to start."),
     )
+    reservation: str = field(
+        default="",
+        metadata=stored("reservation", ANY_TEXT, description="In which of the reservations that it names it runs."),
+    )
+    """Of a job that names several, once it is about to start; "": it has none, or names one."""
     rank: int | None = field(
         default=None,
         metadata=stored("rank", integer(0, 2**32 - 1), description="Its priority, where the site's has factors."),

@@ -29,7 +29,7 @@ class RefusalCode(StrEnum):
     AMOUNT_LIMIT = "AmountLimit"  # more of a resource than a limit of PBS allows; the message is PBS's
     UNKNOWN_RESERVATION = "UnknownReservation"
     RESERVATION_ACCESS = "ReservationAccess"  # the reservation is for others
-    IGNORED = "Ignored"  # it would be ignored, and the job or the site wants it refused; the message lists all
+    IGNORED = "Ignored"  # not available here, where the job or the site wants that refused; the message lists all
     DEADLINE = "Deadline"  # the job cannot end by its deadline
     USER_DISABLED = "UserDisabled"
     QUEUE_ACCESS = "QueueAccess"  # the queue is not for this user

@@ -54,6 +54,8 @@ class Flag(StrEnum):
     ALL_NODES = "ALL_NODES"
     PART_NODES = "PART_NODES"  # all nodes of its partition
     PURGE_COMP = "PURGE_COMP"  # it ends when no job has used it for some time
+    STATIC = "STATIC"  # it keeps its nodes, whatever becomes of them
+    REPLACE_DOWN = "REPLACE_DOWN"  # it gets others for those that are down or drained, as any by number does
     NO_HOLD_JOBS_AFTER_END = "NO_HOLD_JOBS_AFTER_END"  # its waiting jobs may start outside of it when it has ended
 
 

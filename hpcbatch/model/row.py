@@ -88,14 +88,29 @@ class JobRow(NamedTuple):
     """The nodes that it is expected to start on."""
     rank: int | None = None
     """Its priority, where the site's has factors."""
+    place_of: int = 0
+    """In the place of which job it, or its array, waits, once these have been exchanged; 0: in its own."""
     reservation: str = ""
-    """That it asks for; PBS's are queues."""
+    """That it asks for, or several with commas between; PBS's are queues."""
+    used_reservation: str = ""
+    """In which of several it runs, once it does."""
     other_queues: tuple[str, ...] = ()
     """In which it may start, too, while it waits."""
     resources: str = ""
     """Further countable ones by the site's names: `fpga=1,gpu=8`."""
+    submit_host: str = ""
     components: str = ""
     """How many a heterogeneous job has; in the row of one of them `1/3` (dialects.slurm.component_records)."""
+
+
+def reservation_names(text: str) -> tuple[str, ...]:
+    """`a,b`: each name once, in that order."""
+    return tuple(dict.fromkeys(filter(None, text.split(","))))
+
+
+def is_reservations_queue(queue: str) -> bool:
+    """PBS's reservations have queues: R12, S13, M14; no Volcano Queue can have such a name."""
+    return queue[:1] in {"R", "S", "M"} and queue[1:].isascii() and queue[1:].isdigit()
 
 
 class Column(NamedTuple):
@@ -246,11 +261,14 @@ COLUMNS: Final = (
         description="When it is expected to start",
     ),
     Column("Rank", "integer", ".status.rank", {"rank": _same}),
+    Column("PlaceOf", "integer", ".status.order.number", {"place_of": _number}),
     Column("OtherQueues", "string", ".status.summary.otherQueues", {"other_queues": _names}),
     Column("PlannedNodes", "string", ".status.plannedNodes", {"planned_nodes": _names}),
     Column("Reservation", "string", ".status.summary.reservation", {"reservation": _text}),
+    Column("UsedReservation", "string", ".status.reservation", {"used_reservation": _text}),
     Column("Resources", "string", ".status.summary.resources", {"resources": _text}),
     Column("Components", "string", ".spec.attributes.het_size", {"components": _text}),
+    Column("SubmitHost", "string", ".spec.submitHost", {"submit_host": _text}),
     Column("Dialect", "string", ".spec.dialect", {"dialect": _text}),
     Column("Server", "string", ".spec.server", {"server": lambda cell: cell or "localhost"}),
 )

@@ -55,3 +55,14 @@ class RunnerWords:
     `{limit_kib}`, `{job_id}`."""
     oom_kill_text: str = ""
     """The kernel killed processes of the job: `{count}`, `{s}` (plural), `{job_id}`."""
+    summary_text: str = ""
+    """Written below the output of a run that has ended. `{state}` is `done_state` or `exited_state`, `{result}` what
+    ended the run: one of the texts above, which is not written by itself then, or of the next ones. `{started_at}`,
+    `{ended_at}`, `{now}`, `{cpu_s}`, `{max_mem}`, `{run_s}`, `{script}`."""
+    done_state: str = ""
+    exited_state: str = ""
+    done_text: str = ""
+    exit_text: str = ""
+    """With `{exit_code}`."""
+    signal_text: str = ""
+    """With `{signal}`."""

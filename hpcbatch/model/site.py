@@ -96,6 +96,8 @@ class QueueConfig:
     is_default: bool = False
     aliases: tuple[str, ...] = ()
     """Further names of the queue in scripts, with `*` and `?`."""
+    shard: str = ""
+    """Which of the site's controllers has its jobs: the one that was started for this; "": the one without a name."""
     image: str | None = None
     """None: the site's."""
     allowed_images: tuple[str, ...] = ()
@@ -333,6 +335,13 @@ class SiteConfig:
         if (queue := self.queue(name)) is not None:
             return queue
         return queue_of(name, self.queues)
+
+    def shard_called(self, name: str) -> str:
+        """The shard of the queue that scripts mean by `name`, "" being the default. That of an unknown one is ""."""
+        queue = self.queue_called(name or self.default_queue)
+        if queue is None and self.unknown_queues:
+            queue = self.queue_called(self.unknown_queues)
+        return "" if queue is None else queue.shard
 
     def labels_of(self, word: Word, name: str, value: str = "") -> Mapping[str, str] | None:
         """The labels of the nodes that a name asks for; None if it asks for none by labels."""

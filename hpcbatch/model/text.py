@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from json import JSONEncoder
 
 from hpcbatch.typed import Any, Final
 
@@ -16,6 +17,7 @@ HIDDEN: Final = "***"
 _UNPRINTABLE = re.compile(f"[{UNPRINTABLE}]")
 _SHOWN = {code: f"^{chr(code ^ 64)}" for code in (*range(32), 127)}
 _BREAKS = frozenset("\n\t")
+_ENCODE: Final = JSONEncoder(ensure_ascii=False).encode
 
 
 def is_printable(text: str) -> bool:
@@ -40,26 +42,9 @@ def _shown(match: re.Match[str]) -> str:
 
 def printable_tree(value: Any) -> Any:
     """A JSON value with all of its texts, including field names, made printable: itself if they are already."""
-    return value if _is_printable_tree(value) else _printable_tree(value)
-
-
-def _is_printable_tree(value: Any) -> bool:
-    if isinstance(value, str):
-        return value.isprintable()
-    if isinstance(value, dict):
-        for name, item in value.items():
-            if not name.isprintable():
-                return False
-            if isinstance(item, str):  # most are
-                if not item.isprintable():
-                    return False
-            elif not _is_printable_tree(item):
-                return False
-    elif isinstance(value, list):
-        for item in value:
-            if not _is_printable_tree(item):
-                return False
-    return True
+    # as one text, in which a control character has become an escape: quicker than text by text
+    text = _ENCODE(value)
+    return value if "\\" not in text and text.isprintable() else _printable_tree(value)
 
 
 def _printable_tree(value: Any) -> Any:

@@ -11,7 +11,7 @@ from hpcbatch.dialects.registry import door
 from hpcbatch.errors import HpcBatchError, RefusedError
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.free_text import check_text
-from hpcbatch.model.layout import NodeSize, lay_out
+from hpcbatch.model.layout import Nodes, NodeSize, counted, lay_out
 from hpcbatch.model.record import JobStatus
 from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.site import QueueConfig, SiteConfig, Word
@@ -113,13 +113,14 @@ def admit(
     *,
     volcano_state: str | None,
     is_disabled: bool = False,
-    nodes: Sequence[NodeSize],
+    nodes: Nodes,
     stays: bool = False,
 ) -> Granted:
     """What the job gets. `nodes` are all that the queue reaches. `stays`: the job was already admitted to its queue.
     `is_disabled`: an operator lets no jobs into it.
     Raises RefusedError, or another HpcBatchError if the job contradicts itself.
     """
+    nodes = counted(nodes)
     if owner.is_disabled:
         raise RefusedError(RefusalCode.USER_DISABLED, f"user {owner.user} may not submit jobs")
     if why := closed_because(queue, volcano_state):
@@ -218,7 +219,7 @@ def _check_names(spec: JobSpec, site: SiteConfig) -> None:
             raise RefusedError(RefusalCode.UNKNOWN_PROPERTY, name)
 
 
-def _check_some_node_has(layout: Sequence[Chunk], nodes: Sequence[NodeSize]) -> None:
+def _check_some_node_has(layout: Sequence[Chunk], nodes: Mapping[NodeSize, int]) -> None:
     """Like slurmctld, which accepts CPUs and nodes that do not exist. In other dialects such jobs always wait."""
     for chunk in layout:
         able = [node for node in nodes if node.suits(chunk)]
@@ -234,18 +235,18 @@ def _check_some_node_has(layout: Sequence[Chunk], nodes: Sequence[NodeSize]) -> 
             raise RefusedError(RefusalCode.BAD_SPEC, "Memory specification can not be satisfied")
 
 
-def _check_size(layout: Sequence[Chunk], nodes: Sequence[NodeSize], queue: QueueConfig) -> None:
+def _check_size(layout: Sequence[Chunk], nodes: Mapping[NodeSize, int], queue: QueueConfig) -> None:
     """Like slurmctld with EnforcePartLimits. Source: _part_access_check(), 22.05."""
     pods, cpus = sum(chunk.count for chunk in layout), sum(chunk.count * chunk.cpus for chunk in layout)
     for code, what, asked, has in (
-        (RefusalCode.CPU_LIMIT, "CPUs", cpus, sum(node.cpus for node in nodes)),
-        (RefusalCode.NODE_LIMIT, "nodes", pods, len(nodes)),
+        (RefusalCode.CPU_LIMIT, "CPUs", cpus, sum(node.cpus * number for node, number in nodes.items())),
+        (RefusalCode.NODE_LIMIT, "nodes", pods, sum(nodes.values())),
     ):
         if asked > has:
             raise RefusedError(code, f"{what}: {asked} asked, {queue.name} has {has}")
 
 
-def with_one_alternative(spec: JobSpec, nodes: Sequence[NodeSize]) -> JobSpec:
+def with_one_alternative(spec: JobSpec, nodes: Nodes) -> JobSpec:
     """`spec` with one set of properties for all nodes where it wants the same for all: the first that enough nodes
     have, else the first.
     """
@@ -253,6 +254,7 @@ def with_one_alternative(spec: JobSpec, nodes: Sequence[NodeSize]) -> JobSpec:
     specs = [_with_set(spec, choices, names) for names in choices]
     if not specs:
         return spec
+    nodes = counted(nodes)
     return next((each for each in specs if _is_enough(lay_out(each, nodes), nodes, each)), specs[0])
 
 
@@ -271,7 +273,7 @@ def _with_set(spec: JobSpec, choices: tuple[tuple[str, ...], ...], names: Sequen
     return replace(spec, chunks=chunks)
 
 
-def _is_enough(layout: Sequence[Chunk], nodes: Sequence[NodeSize], spec: JobSpec) -> bool:
+def _is_enough(layout: Sequence[Chunk], nodes: Mapping[NodeSize, int], spec: JobSpec) -> bool:
     """Whether the nodes, all empty, have room for each of the chunks."""
 
     def room(chunk: Chunk, node: NodeSize) -> int:
@@ -280,11 +282,11 @@ def _is_enough(layout: Sequence[Chunk], nodes: Sequence[NodeSize], spec: JobSpec
         is_alone = spec.arrangement is Arrangement.SCATTER or not chunk.cpus
         return 1 if is_alone else node.cpus // chunk.cpus
 
-    return all(sum(room(chunk, node) for node in nodes) >= chunk.count for chunk in layout)
+    return all(sum(room(chunk, node) * number for node, number in nodes.items()) >= chunk.count for chunk in layout)
 
 
 def _with_memory(
-    layout: Sequence[Chunk], spec: JobSpec, queue: QueueConfig, site: SiteConfig, nodes: Sequence[NodeSize]
+    layout: Sequence[Chunk], spec: JobSpec, queue: QueueConfig, site: SiteConfig, nodes: Iterable[NodeSize]
 ) -> tuple[Chunk, ...]:
     """A pod that requests no memory gets the default, or else the limit: without it, it could take more. One that
     requests all of a node gets what each node that it may run on has to give.
@@ -295,7 +297,7 @@ def _with_memory(
     return tuple(replace(chunk, mem_bytes=mem) if chunk.mem_bytes is None else chunk for chunk in layout)
 
 
-def _whole_node(chunk: Chunk, queue: QueueConfig, site: SiteConfig, nodes: Sequence[NodeSize]) -> int | None:
+def _whole_node(chunk: Chunk, queue: QueueConfig, site: SiteConfig, nodes: Iterable[NodeSize]) -> int | None:
     able = [n.mem_bytes for n in nodes if n.mem_bytes is not None and n.suits(chunk) and n.cpus >= chunk.cpus]
     if not able:
         return None

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 
+from hpcbatch.dataclass import replace
 from hpcbatch.model.record import JobStatus
 from hpcbatch.model.spec import JobSpec
 from hpcbatch.units import rfc3339
@@ -21,20 +21,30 @@ def shortened(status: JobStatus, least: int | None, given_s: float) -> JobStatus
     """`status` of a job that is about to start, with a limit of `given_s`, though no less than `least`. None: the job
     has one limit, and gets that.
     """
-    status = unshortened(status)
+    status = without_grant(status)
     if least is None or (status.walltime_s is not None and given_s >= status.walltime_s):
         return status
     return replace(status, walltime_s=max(int(given_s), least), full_walltime_s=status.walltime_s or 0)
 
 
-def unshortened(status: JobStatus) -> JobStatus:
-    """`status` of a job that waits, with the limit that it had before any run was given less."""
+def without_grant(status: JobStatus) -> JobStatus:
+    """`status` of a job that waits, without what the plan gave a run of it: in none of several reservations yet, with
+    the limit that it had before any run was given less.
+    """
     full_s = status.full_walltime_s
-    return status if full_s is None else replace(status, walltime_s=full_s or None, full_walltime_s=None)
+    if full_s is not None:
+        status = replace(status, walltime_s=full_s or None, full_walltime_s=None)
+    return replace(status, reservation="") if status.reservation else status
 
 
-def with_walltime_of(started: JobStatus, status: JobStatus) -> JobStatus:
-    return replace(status, walltime_s=started.walltime_s, full_walltime_s=started.full_walltime_s)
+def with_grant_of(started: JobStatus, status: JobStatus) -> JobStatus:
+    """`status`, with what the plan gave the run that has been `started`."""
+    return replace(
+        status,
+        walltime_s=started.walltime_s,
+        full_walltime_s=started.full_walltime_s,
+        reservation=started.reservation,
+    )
 
 
 def seconds_left(spec: JobSpec, needs_s: int, now: datetime) -> float | None:

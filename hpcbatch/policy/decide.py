@@ -17,6 +17,7 @@ from hpcbatch.policy.preempted import grace_left_s, is_being_preempted, is_grace
 from hpcbatch.policy.run_over import given_up_for, is_set_down, when_over
 from hpcbatch.policy.statuses import (
     GIVEN_BACK,
+    NOT_STARTED,
     NOTHING_USED,
     as_ended,
     as_running,
@@ -192,8 +193,9 @@ def _with_volcano_job(seen: Observed, volcano_job: VolcanoJobView) -> Decision:
         return Decision(status=replace(status, state=JobState.EXITING, reason=Reason.NONE, message=""))
     if seen.is_partial or not any(pod.node for pod in seen.pods):
         if (kept := kept_back(seen)) is not None:
-            message = kept.status.message if kept.status.state.is_final else ""
-            return replace(kept, status=replace(kept.status, message=message), delete=True)
+            if not kept.status.state.is_final:  # a run that it has lost is over
+                kept = replace(kept, status=replace(kept.status, message="", **NOT_STARTED))
+            return replace(kept, delete=True)
         if seen.stopped is not None:
             return Decision(status=as_waiting(status, seen.stopped), delete=True)
         if seen.is_outdated:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
+from hpcbatch.dataclass import replace
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.record import JobRecord
-from hpcbatch.model.reservation import NOT, Flag, Reserved
-from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig, Word
+from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig
 from hpcbatch.model.spec import MAX_FIXED_PRIORITY, Sharing
 from hpcbatch.model.state import JobState, Reason
-from hpcbatch.policy.deadlines import shortened, unshortened
+from hpcbatch.policy.deadlines import shortened, without_grant
+from hpcbatch.policy.in_reservations import reservations_named, to_choose_from
 from hpcbatch.policy.observed import Waiting
 from hpcbatch.policy.order import line_place
 from hpcbatch.policy.owners import of_volcano_queue
@@ -27,7 +26,6 @@ from hpcbatch.policy.plan.snapshot import (
     Owner,
     Part,
     Place,
-    Reservation,
     RunningJob,
     Scope,
     Shape,
@@ -37,7 +35,6 @@ from hpcbatch.policy.plan.snapshot import (
 )
 from hpcbatch.policy.room import fits_now
 from hpcbatch.policy.views import is_ready, takes_pods
-from hpcbatch.policy.vocabulary import RESERVATION
 from hpcbatch.policy.waiting import NodeRoom, amounts_of, explain
 from hpcbatch.typed import Any, Final, NamedTuple
 from hpcbatch.units import counted, cpu_milli, memory_bytes
@@ -55,10 +52,6 @@ _START_UP_S: Final = 10.0
 _GRACE_S: Final = 5.0
 """The runner's own work after the last KILL, in seconds."""
 _NODES_SHOWN: Final = 256
-_CUT_OF_PBS_S: Final = 120.0
-"""How much longer than its reservation a job in one of PBS's may take, in seconds: as long as one takes that fills it,
-with its start and its end. Real PBS starts none that does not fit, Slurm any.
-"""
 
 
 # Into the plan
@@ -118,8 +111,8 @@ def waiting_job(
     """
     preempting = record.status.preempting if claims else None
     is_short = record.status.full_walltime_s is not None
-    full = replace(record, status=unshortened(record.status)) if is_short else record
-    reservation, least_s = reservation_of(record, site), record.spec.min_walltime_s
+    full = replace(record, status=without_grant(record.status)) if is_short else record
+    (reservation, *others), least_s = to_choose_from(record, site) or ("",), record.spec.min_walltime_s
     if reservation and full.walltime_s is None:
         least_s = 1  # it runs for as long as that lasts
     return WaitingJob(
@@ -134,48 +127,18 @@ def waiting_job(
         preempts=preempts,
         claim=() if preempting is None else places_of(preempting.places),
         reservation=reservation,
+        other_reservations=tuple(others),
     )
 
 
-def reservation_of(record: JobRecord, site: SiteConfig) -> str:
-    """The reservation in which the job is to run; "": none."""
-    queue = site.queue(record.queue)
-    if queue is not None and queue.reservation:
-        return queue.reservation
-    asked = record.spec.attributes.get(RESERVATION, "")
-    is_word = any(each.fits(Word.RESERVATION, asked) for each in site.translations)
-    return asked if asked and (site.is_reservation(asked) or not is_word) else ""
-
-
-def reservations_of(reserved: Reserved, upcoming: Iterable[tuple[datetime, datetime]]) -> Iterator[Reservation]:
-    """Each of its times for the plan."""
-    spec = reserved.spec
-
-    def some(names: tuple[str, ...], *, denied: bool) -> frozenset[str]:
-        return frozenset(name.removeprefix(NOT) for name in names if name.startswith(NOT) is denied)
-
-    for start, end in upcoming:
-        yield Reservation(
-            name=reserved.id,
-            start_s=seconds(start),
-            end_s=seconds(end),
-            nodes={node.name: node.amounts for node in reserved.nodes},
-            users=some(spec.users, denied=False),
-            groups=some(spec.groups, denied=False),
-            accounts=some(spec.accounts, denied=False),
-            denied_users=some(spec.users, denied=True),
-            denied_groups=some(spec.groups, denied=True),
-            denied_accounts=some(spec.accounts, denied=True),
-            goes_before=spec.is_maintenance,
-            may_overlap=spec.is_maintenance or Flag.OVERLAP in spec.flags,
-            cuts_s=_CUT_OF_PBS_S if reserved.is_queue else math.inf,
-        )
-
-
-def as_released(record: JobRecord, site: SiteConfig, holds_s: float) -> JobRecord:
-    """The record of a job that starts now and has to be gone after `holds_s`: it may get a shorter walltime."""
+def as_released(record: JobRecord, site: SiteConfig, holds_s: float, reservation: str = "") -> JobRecord:
+    """The record of a job that starts now in that reservation and has to be gone after `holds_s`: it may get a shorter
+    walltime.
+    """
     given_s = holds_s - beside_walltime_s(site)
-    return replace(record, status=shortened(record.status, record.spec.min_walltime_s, given_s))
+    status = shortened(record.status, record.spec.min_walltime_s, given_s)
+    is_one_of_many = len(reservations_named(record, site)) > 1
+    return replace(record, status=replace(status, reservation=reservation) if is_one_of_many else status)
 
 
 def capability_limits(queue: Object) -> tuple[Limit, ...]:
@@ -406,7 +369,7 @@ def _behind_reservation(held: Held, record: JobRecord, site: SiteConfig) -> Wait
         return Waiting(reason=Reason.RESERVATION, message="")
     if found is None:
         return Waiting(reason=Reason.RESERVATION_GONE, message="")
-    if held.reservation == reservation_of(record, site):
+    if held.reservation in reservations_named(record, site):
         return Waiting(reason=Reason.RESERVATION, message="")
     return Waiting(reason=Reason.MAINTENANCE if found.spec.is_maintenance else Reason.RESERVED, message="")
 

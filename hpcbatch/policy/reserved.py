@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
-import re
 from datetime import datetime
 
 from hpcbatch.errors import RefusedError
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.refusal import RefusalCode
+from hpcbatch.model.row import is_reservations_queue, reservation_names
 from hpcbatch.model.site import QueueConfig, SiteConfig
 from hpcbatch.model.spec import JobSpec
-from hpcbatch.policy.planned import reservation_of
+from hpcbatch.policy.in_reservations import reservation_of
 from hpcbatch.policy.vocabulary import RESERVATION
 from hpcbatch.site.identity import Identity
-
-_QUEUE = re.compile(r"[RSM][0-9]+")
-"""The names of PBS's reservations, which no Volcano Queue can have."""
 
 
 def check_reservation(
     spec: JobSpec, queue: QueueConfig, site: SiteConfig, owner: Identity, accounts: tuple[str, ...]
 ) -> None:
     """Raise RefusedError for a reservation that the job names, but may not use. `accounts`: its own and those above."""
-    name = queue.reservation or spec.attributes.get(RESERVATION, "")
-    found = site.reservations.get(name)
-    if found is None:
-        return
     groups = tuple(group for _, group in owner.groups)
-    if not found.spec.may_use(owner.user, groups, accounts):
-        raise RefusedError(RefusalCode.RESERVATION_ACCESS, f"reservation {name} is for others")
+    for name in reservation_names(queue.reservation or spec.attributes.get(RESERVATION, "")):
+        found = site.reservations.get(name)
+        if found is not None and not found.spec.may_use(owner.user, groups, accounts):
+            raise RefusedError(RefusalCode.RESERVATION_ACCESS, f"reservation {name} is for others")
 
 
 def ends_at(record: JobRecord, site: SiteConfig, now: datetime) -> datetime | None:
@@ -43,7 +38,7 @@ def is_deleted(record: JobRecord, site: SiteConfig, now: datetime) -> bool:
     """Whether the job goes with its reservation, as PBS has it: all of its jobs when it has ended or was removed, those
     that run when one of its times is over.
     """
-    if not _QUEUE.fullmatch(record.queue):
+    if not is_reservations_queue(record.queue):
         return False
     if all(queue.name != record.queue for queue in (*site.queues, *site.operator_queues)):
         return True

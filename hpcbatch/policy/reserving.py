@@ -230,6 +230,12 @@ def _meet(other: Reservation, windows: Sequence[Window]) -> bool:
     return any(other.start_s < end_s and start_s < other.end_s for start_s, end_s in windows)
 
 
+def is_free(node: Node, windows: Sequence[Window], estate: Estate) -> bool:
+    """Whether nobody else uses any of the node, or keeps all of it."""
+    is_taken = _is_reserved(node.name, windows, estate.others) or _is_busy(node.name, windows, estate.running)
+    return node.is_open and not is_taken
+
+
 def _is_busy(name: str, windows: Sequence[Window], running: Iterable[RunningJob]) -> bool:
     return any(name in job.placed and job.ends_s > windows[0][0] for job in running)
 

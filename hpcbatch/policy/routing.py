@@ -7,9 +7,9 @@ it never will. Source: job_route() and should_retry_route() of OpenPBS.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from datetime import datetime
 
+from hpcbatch.dataclass import replace
 from hpcbatch.errors import HpcBatchError, RefusedError
 from hpcbatch.model.indices import Indices
 from hpcbatch.model.record import JobStatus

@@ -9,7 +9,7 @@ from hpcbatch.dataclass import replace
 from hpcbatch.model.record import ExecHost, HostUsage, JobStatus
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.model.warning import with_warning
-from hpcbatch.policy.deadlines import unshortened
+from hpcbatch.policy.deadlines import without_grant
 from hpcbatch.policy.observed import Observed, PodView, Waiting
 from hpcbatch.policy.steps import with_steps
 from hpcbatch.typed import Any
@@ -21,6 +21,7 @@ _OVERDUE_AFTER = timedelta(seconds=20)
 _OVERDUE_AFTER_WITH_PEERS = timedelta(seconds=60)
 """How long after its time limit and the delay before KILL a run is ended if its runner has not done so. The runner
 starts the script some time after the pods, once they reach each other. A script can stop the runner or its timer."""
+NOT_STARTED: dict[str, Any] = {"hosts": (), "start_time": None, "session_id": None}
 NOTHING_USED: dict[str, Any] = {
     "cpu_used_s": None,
     "max_rss_bytes": None,
@@ -32,13 +33,11 @@ NOTHING_USED: dict[str, Any] = {
 
 def queued_again(status: JobStatus, now: datetime) -> JobStatus:
     return replace(
-        unshortened(status),
+        without_grant(status),
         state=JobState.QUEUED,
         reason=Reason.NONE,
         message="",
-        hosts=(),
-        start_time=None,
-        session_id=None,
+        **NOT_STARTED,
         eligible_time=now,
         preempted=None,
         preempting=None,
@@ -59,9 +58,7 @@ def as_waiting(status: JobStatus, why: Waiting) -> JobStatus:
         state=JobState.QUEUED,
         reason=why.reason,
         message=why.message,
-        hosts=(),
-        start_time=None,
-        session_id=None,
+        **NOT_STARTED,
     )
 
 

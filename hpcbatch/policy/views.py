@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 
+from hpcbatch.dataclass import replace
 from hpcbatch.model.site import Launcher
 from hpcbatch.model.state import Reason
 from hpcbatch.policy.observed import PodView, VolcanoJobView
@@ -263,26 +264,48 @@ def is_ready(node: Object) -> bool:
     return any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
 
 
-def node_rooms(nodes: Iterable[Object], pods: Iterable[Object]) -> list[NodeRoom]:
-    """The capacity of each node that accepts pods, and the requests of its pods."""
+class Requests(NamedTuple):
+    """What a pod requests of a node; an empty `node`: nothing of any."""
+
+    node: str
+    amounts: Mapping[str, int]
+
+
+def pod_requests(pod: Object) -> Requests:
+    node = pod["spec"].get("nodeName")
+    if not node or pod.get("status", {}).get("phase") in {"Succeeded", "Failed"}:
+        return Requests("", {})
+    amounts: dict[str, int] = {}
+    for container in pod["spec"]["containers"]:
+        _add(amounts, _amounts(container.get("resources", {}).get("requests", {})))
+    return Requests(node, amounts)
+
+
+def used_by(requests: Iterable[Requests]) -> dict[str, dict[str, int]]:
+    """What is used of each node, by its name."""
     used: dict[str, dict[str, int]] = {}
-    for pod in pods:
-        node = pod["spec"].get("nodeName")
-        if not node or pod.get("status", {}).get("phase") in {"Succeeded", "Failed"}:
-            continue
-        requested = used.setdefault(node, {})
-        for container in pod["spec"]["containers"]:
-            for resource, amount in _amounts(container.get("resources", {}).get("requests", {})).items():
-                requested[resource] = requested.get(resource, 0) + amount
-    return [
-        NodeRoom(
-            labels=node["metadata"].get("labels") or {},
-            has=_amounts(node["status"]["allocatable"]),
-            used=used.get(node["metadata"]["name"], {}),
-        )
-        for node in nodes
-        if takes_pods(node)
-    ]
+    for node, amounts in requests:
+        if node:
+            _add(used.setdefault(node, {}), amounts)
+    return used
+
+
+def rooms_of(empty: Iterable[tuple[str, NodeRoom | None]], requests: Iterable[Requests]) -> list[NodeRoom]:
+    """The nodes that take pods, with what is used of them: `empty` are all nodes by name."""
+    used = used_by(requests)
+    return [replace(room, used=used[name]) if name in used else room for name, room in empty if room is not None]
+
+
+def _add(total: dict[str, int], amounts: Mapping[str, int]) -> None:
+    for resource, amount in amounts.items():
+        total[resource] = total.get(resource, 0) + amount
+
+
+def empty_room(node: Object) -> NodeRoom | None:
+    """Of a node without pods; None if it takes none."""
+    if not takes_pods(node):
+        return None
+    return NodeRoom(labels=node["metadata"].get("labels") or {}, has=_amounts(node["status"]["allocatable"]), used={})
 
 
 def takes_pods(node: Object) -> bool:

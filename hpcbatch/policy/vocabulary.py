@@ -13,6 +13,7 @@ from hpcbatch.errors import RefusedError
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.layout import word_of
 from hpcbatch.model.refusal import RefusalCode
+from hpcbatch.model.row import reservation_names
 from hpcbatch.model.site import OTHER_KIND, SiteConfig, Translation, Word
 from hpcbatch.model.spec import JobSpec
 from hpcbatch.site.known_names import KNOWN
@@ -278,9 +279,12 @@ class _Translator:
     def _attributes(self, job: _Wanted, spec: JobSpec) -> Mapping[str, str]:
         attributes, new = spec.attributes, dict(spec.attributes)
         nobodys = door(spec.dialect).rules.default_project
-        for key, word in ((PROJECT, Word.PROJECT), (QOS, Word.QOS), (RESERVATION, Word.RESERVATION)):
+        for key, word in ((PROJECT, Word.PROJECT), (QOS, Word.QOS)):
             if attributes.get(key) and (key, attributes[key]) != (PROJECT, nobodys):
                 new[key] = self._kept(job, word, attributes[key])
+        if asked := attributes.get(RESERVATION):
+            names = reservation_names(asked) or (asked,)
+            new[RESERVATION] = ",".join(self._kept(job, Word.RESERVATION, name) for name in names)
         for key in CLUSTERS:
             for name in filter(None, attributes.get(key, "").split(",")):
                 self._kept(job, Word.CLUSTER, name)

@@ -94,10 +94,13 @@ def _expected(row: JobRow, zone: tzinfo | None) -> str:
 
 
 def _place(row: JobRow, rows: Sequence[JobRow]) -> str:
-    waiting = sorted((one for one in rows if _is_in_line(one)), key=_order)
-    before = [one for one in waiting if _order(one) < _order(row) and one.queue == row.queue]
+    order = _Order(rows)
+    waiting = sorted((one for one in rows if _is_in_line(one)), key=order.of)
+    before = [one for one in waiting if order.of(one) < order.of(row) and one.queue == row.queue]
     total = len([one for one in waiting if one.queue == row.queue and one.job_id != row.job_id]) + 1
     text = f"is number {len(before) + 1} of {total} that wait in queue {row.queue}"
+    if (other := order.exchanged(row)) is not None:
+        text += f", in the place of job {other}, with which it was exchanged (qorder)"
     if not before:
         return text
     nearest = before[-_SHOWN:]
@@ -130,7 +133,8 @@ def _start(row: JobRow, zone: tzinfo | None) -> list[str]:
 def _sooner(row: JobRow, rows: Sequence[JobRow], now: datetime) -> list[str]:
     """What the user could do."""
     found = []
-    before = (one for one in rows if _is_in_line(one) and _order(one) < _order(row))
+    order = _Order(rows)
+    before = (one for one in rows if _is_in_line(one) and order.of(one) < order.of(row))
     planned = [one.planned_start for one in before if one.planned_start is not None]
     left_s = int((min(planned) - now).total_seconds()) - _AROUND_S if planned else 0
     if row.reason is Reason.PRIORITY and not row.message and left_s > 0:
@@ -147,8 +151,23 @@ def _is_in_line(row: JobRow) -> bool:
     return row.state is JobState.QUEUED and in_line and not row.array_indices
 
 
-def _order(row: JobRow) -> tuple[float, ...]:
-    return -float(row.rank or 0), *line_place(weight_of(row), row.job_id, row.array_id, row.array_index)
+class _Order:
+    """Who of these jobs goes first; arrays that have exchanged their places are among them."""
+
+    def __init__(self, rows: Sequence[JobRow]) -> None:
+        self._places = {row.job_id: row.place_of for row in rows if row.place_of}
+
+    def of(self, row: JobRow) -> tuple[float, ...]:
+        number = self._number(row)
+        return -float(row.rank or 0), *line_place(weight_of(row), row.job_id, row.array_id, row.array_index, number)
+
+    def exchanged(self, row: JobRow) -> int | None:
+        """The job in whose place it waits, if that is another one."""
+        number = self._number(row)
+        return number if number not in {0, row.job_id if row.array_id is None else row.array_id} else None
+
+    def _number(self, row: JobRow) -> int:
+        return self._places.get(row.job_id if row.array_id is None else row.array_id, 0)
 
 
 def _id(row: JobRow) -> str:

@@ -14,6 +14,7 @@ error_file=   # the job's stderr file once it is open, so that errors are report
 final_stderr= # where that is delivered, once it is open
 
 prepare_run_directory() {
+  [ "$HPCBATCH_PREPARED" != yes ] || return 0 # the engine has (podhost/prepared.py): this, and what prepare_script makes
   (
     umask 077
     [ -d "$HPCBATCH_MEMORY_DIR" ] || exec mkdir -p "$bin" "$run/modules/init" "$run/tmp"
@@ -144,7 +145,9 @@ own_uid() {
 login_shell() {
   shell=
   if [ "$knows_shell" = yes ]; then
-    if command -v getent >/dev/null 2>&1; then
+    if [ -n "$HPCBATCH_LOGIN_SHELL" ]; then
+      shell=$HPCBATCH_LOGIN_SHELL # the engine has looked
+    elif command -v getent >/dev/null 2>&1; then
       shell=$(getent passwd "$1")
     else
       shell=$(grep "^[^:]*:[^:]*:$1:" /etc/passwd)
@@ -187,6 +190,16 @@ child_ticks() {
 uptime() {
   read -r up _ </proc/uptime
   now=$((${up%.*} * 100 + 1${up#*.} - 100))
+}
+
+# time_of_day: sets $now as uptime does, and $today to the seconds since 1970.
+time_of_day() {
+  uptime
+  if [ -n "$HPCBATCH_CLOCK" ] && [ "$now" -lt "${HPCBATCH_CLOCK#* }" ]; then
+    today=$(((now + ${HPCBATCH_CLOCK% *}) / 100))
+  else
+    today=$(date +%s)
+  fi
 }
 
 # nap [SECONDS]: a fraction of a second where sleep knows fractions.

@@ -40,6 +40,7 @@ case $1 in
     . "$root/runner/watch.sh"
     . "$root/runner/linked.sh"
     . "$root/runner/wrf.sh"
+    . "$root/runner/summary.sh"
     . "$root/runner/master.sh"
     run_master
     ;;

@@ -97,6 +97,7 @@ SITE_KEYS: Final = (
 QUEUE_KEYS: Final = (
     "name",
     "aliases",
+    "shard",
     "volcanoQueue",
     "default",
     "image",
@@ -126,6 +127,7 @@ SOURCES: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
 """Volume sources of Kubernetes: their required keys, and the optional ones."""
 
 _VOLUME_NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,56}[a-z0-9])?")  # in pods their names begin with `site-`
+_SHARD = re.compile(r"[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?")  # a part of the name of a Lease
 _QUEUE_NAME = re.compile(r"[A-Za-z0-9][-A-Za-z0-9_.]{0,62}")
 _WORD = re.compile(r"[A-Za-z0-9_][-A-Za-z0-9_.:]{0,62}")
 _DURATION = re.compile(r"(?:(?P<days>\d{1,5})-)?(?P<h>\d{1,6}):(?P<m>[0-5]\d):(?P<s>[0-5]\d)", re.ASCII)
@@ -275,6 +277,7 @@ def _queue(item: Fields) -> QueueConfig:
         volcano_queue=volcano_queue,
         aliases=item.take("aliases", list_of(queue_alias), ()),
         is_default=item.take("default", boolean, False),
+        shard=item.take("shard", _fits(_SHARD, "up to 40 lower-case letters, digits and inner '-'"), ""),
         image=item.take("image", _image, None),
         allowed_images=item.take("allowedImages", list_of(_image_pattern), ()),
         max_walltime_s=item.take("maxWalltime", _duration(1), None),

@@ -29,6 +29,7 @@ class Module:
     programs: Mapping[str, str]
     link_flags: str = ""
     sources: tuple[str, ...] = field(default=("go.mod", "go.sum"))
+    tags: tuple[str, ...] = field(default=(), repr=False)
 
 
 _COMMANDS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "kubelet")
@@ -61,6 +62,12 @@ HELM = Module(
         for part, number in (("Major", 1), ("Minor", 34))
     ),
 )
+PROMETHEUS = Module(
+    "prometheus",
+    {name: f"github.com/prometheus/prometheus/cmd/{name}" for name in ("prometheus", "promtool")},
+    # without those that look for targets in clouds, which are most of it
+    tags=("remove_all_sd",),
+)
 CLUSTER = (KUBERNETES, VOLCANO, ETCD, COREDNS)
 
 
@@ -73,7 +80,7 @@ def cache_dir() -> Path:
 
 
 def checksum(module: Module) -> str:
-    digest = hashlib.sha256(repr(module).encode())
+    digest = hashlib.sha256("".join((repr(module), *module.tags)).encode())
     for name in module.sources:
         digest.update((MODULES / module.folder / name).read_bytes())
     return digest.hexdigest()[:16]
@@ -97,6 +104,8 @@ def build(module: Module) -> Path:
                 module,
                 "build",
                 "-trimpath",
+                "-tags",
+                ",".join(module.tags),
                 "-ldflags",
                 f"-s -w {module.link_flags}",
                 "-o",

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from hpcbatch.api.port import Api, Watch, WatchEvent
-from hpcbatch.api.resources import BATCHJOBS, NAMESPACES, PODS, VOLCANO_JOBS, Resource
+from hpcbatch.api.port import Api, Object, Watch, WatchEvent
+from hpcbatch.api.resources import BATCHJOBS, COMMANDS, NAMESPACES, PODS, VOLCANO_JOBS, Resource
+from hpcbatch.client.changes import request_delete
 from hpcbatch.client.holds import hold, release
 from hpcbatch.client.submit import submit
 from hpcbatch.controller.controller import Controller
@@ -175,3 +177,36 @@ def test_a_volcano_job_that_was_given_up_is_not_taken_for_the_next(cluster: Clus
         controller.stop()
     status = api.get(BATCHJOBS, names[1], NS)["status"]
     assert (status["state"], status["runCount"]) == ("Finished", 1)
+
+
+class LostCommand:
+    """An Api whose Commands nobody carries out for a second, as where Volcano is killed when it has just taken one."""
+
+    def __init__(self, api: Api) -> None:
+        self._api, self.is_lost, self._until = api, threading.Event(), float("inf")
+
+    def __getattr__(self, method: str) -> Any:
+        return getattr(self._api, method)
+
+    def create(self, resource: Resource, obj: Object, namespace: str | None = None) -> Object:
+        if resource is COMMANDS and not self.is_lost.is_set():
+            self._until = time.monotonic() + 1.0
+            self.is_lost.set()
+        if resource is COMMANDS and time.monotonic() < self._until:
+            return obj
+        return self._api.create(resource, obj, namespace)
+
+
+def test_a_lost_command_is_given_again(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hpcbatch.controller.controller._COMMAND_AGAIN_S", 0.5)
+    api = LostCommand(cluster.registry)
+    controller = Controller(cast(Api, api), SiteConfig())
+    controller.start()
+    try:
+        name = submitted(cluster.registry, cpus=1)
+        wait_for("the job to run", lambda: cluster.registry.get(BATCHJOBS, name, NS)["status"]["state"] == "Running")
+        request_delete(cluster.registry, row_of(record_from(cluster.registry.get(BATCHJOBS, name, NS))))
+        wait_for("the Command to be lost", api.is_lost.is_set)
+        wait_for("the end", lambda: cluster.registry.get(BATCHJOBS, name, NS)["status"]["state"] == "Deleted")
+    finally:
+        controller.stop()

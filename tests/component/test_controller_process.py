@@ -11,14 +11,16 @@ import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from hpcbatch.api.names import SYSTEM_NAMESPACE
 from hpcbatch.api.port import Object
 from hpcbatch.api.resources import BATCHJOBS, CONFIGMAPS, LEASES, NAMESPACES, PODS
-from hpcbatch.client.submit import submit
+from hpcbatch.client.submit import Submitted, submit
 from hpcbatch.engine.registry.store import Store
 from hpcbatch.engine.server.certificates import ensure_certificate
 from hpcbatch.engine.server.kubeconfig import write_kubeconfig
@@ -40,7 +42,7 @@ SITE = "apiVersion: hpcbatch.io/v1alpha1\nkind: SiteConfiguration\nserverName: h
 class Running:
     """One controller's process."""
 
-    def __init__(self, kubeconfig: Path, log: Path) -> None:
+    def __init__(self, kubeconfig: Path, log: Path, *options: str) -> None:
         self.port = _free_port()
         self.log = log
         argv = [
@@ -54,6 +56,7 @@ class Running:
             "2.5",
             "--retry-period",
             "0.3",
+            *options,
         ]
         env = {**os.environ, "KUBECONFIG": str(kubeconfig), "HOME": str(log.parent)}
         self.process = subprocess.Popen(argv, env=env, stderr=log.open("ab"), stdout=subprocess.DEVNULL)
@@ -82,7 +85,7 @@ class Running:
 
 
 class Site:
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, config: str = SITE) -> None:
         self.cluster = Cluster(16, 16, store=Store(str(directory / "store.db")))
         self.registry = self.cluster.registry
         notes = {USER: "alice", UID: "1000", GID: "1000", HOME: "/home/alice"}
@@ -91,7 +94,7 @@ class Site:
             "apiVersion": "v1",
             "kind": "ConfigMap",
             "metadata": {"name": "hpcbatch-site"},
-            "data": {"site.yaml": SITE},
+            "data": {"site.yaml": config},
         }
         self.registry.create(CONFIGMAPS, site, SYSTEM_NAMESPACE)
         certificate = ensure_certificate(directory)
@@ -121,8 +124,8 @@ class Site:
         self.cluster.stop()
         self.server.stop()
 
-    def controller(self) -> Running:
-        one = Running(self.kubeconfig, self.directory / f"controller-{len(self.controllers)}.log")
+    def controller(self, *options: str) -> Running:
+        one = Running(self.kubeconfig, self.directory / f"controller-{len(self.controllers)}.log", *options)
         self.controllers.append(one)
         return one
 
@@ -134,12 +137,15 @@ class Site:
         wait_for("both to be ready", lambda: leader.page("/readyz")[0] == other.page("/readyz")[0] == 200)
         return leader, other
 
-    def submit(self, timeout_s: float = 30) -> str:
+    def submit(self, timeout_s: float = 30, **fields: Any) -> str:
+        return self.submitted(timeout_s, **fields).object_name
+
+    def submitted(self, timeout_s: float = 30, **fields: Any) -> Submitted:
         spec = JobSpec(
             dialect=Dialect.PBS, name="j", chunks=(Chunk(count=1, cpus=1, ranks=1),), server="here", rerunnable=False
         )
-        submission = Submission(spec=spec, script=b"#!/bin/sh\n", environment={})
-        return submit(self.registry, NS, submission, timeout_s=timeout_s).object_name
+        submission = Submission(spec=replace(spec, **fields), script=b"#!/bin/sh\n", environment={})
+        return submit(self.registry, NS, submission, timeout_s=timeout_s)
 
     def submit_many(self, count: int) -> tuple[list[threading.Thread], list[str]]:
         names: list[str] = []
@@ -239,6 +245,7 @@ def test_pages_and_log(site: Site) -> None:
     assert other.page("/elsewhere")[0] == 404
     text = leader.page("/metrics")[1]
     assert 'hpcbatch_jobs{state="Running"} 1' in text
+    assert 'hpcbatch_jobs{state="Queued"} 0' in text
     assert 'hpcbatch_api_requests_total{code="200",resource="jobs",verb="create"} 1' in text
     assert "\nhpcbatch_leader 0.0\n" in other.page("/metrics")[1]
     for line in (leader.said() + other.said()).splitlines():

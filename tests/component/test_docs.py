@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from hpcbatch.dialects.lsf import environment as lsf_environment
 from hpcbatch.dialects.pbs import environment as pbs_environment
 from hpcbatch.dialects.pbs.states import LETTER, SUBSTATE
 from hpcbatch.dialects.pbs.variables import job_variables
@@ -64,7 +65,6 @@ def test_links(page: Path) -> None:
 
 
 LONG_LINES = {
-    *(f"docs/{name}.md" for name in "accounts engine pbs reservations slurm slurm-suite steps wrf".split()),
     "examples/wrf/README.md",
     "examples/wrf/standin/README.md",
     *(page.relative_to(CHECKOUT).as_posix() for page in sorted((CHECKOUT / "bench").glob("*.md"))),
@@ -167,6 +167,7 @@ def test_variables() -> None:
     names = set(pbs_environment.environment(placed(Dialect.PBS)))
     names |= set(job_variables(environ, listed={}, export_all=False, cwd="/", user="u"))
     names |= set(slurm_environment.environment(placed(Dialect.SLURM)))
+    names |= set(lsf_environment.environment(placed(Dialect.LSF)))
     for dialect in Dialect:
         runner_words = door(dialect).run_setup(placed(dialect)).words
         names |= {*runner_words.start_variables, *runner_words.host_variables} - {"TMPDIR", "SHELL"}
@@ -210,6 +211,9 @@ def test_engine_options() -> None:
             assert f"`{option}" in text, option
 
 
+METRICS_FILES = ("alerts.yaml", "dashboard.json")
+
+
 def test_metrics() -> None:
     """Every metric of the controller, and every alert, stands in the page."""
     text = (CHECKOUT / "docs/metrics.md").read_text()
@@ -218,5 +222,6 @@ def test_metrics() -> None:
     names = {f"{name}_total" if kind == "Counter" else name for kind, name in families}
     told = set(re.findall(r"^\| `(hpcbatch_\w+)", text, re.MULTILINE))
     assert told == names
-    alerts = re.findall(r"alert: (\w+)", (CHECKOUT / "deploy/chart/metrics/alerts.yaml").read_text())
-    assert re.findall(r"^\| `(Hpcbatch\w+)`", text, re.MULTILINE) == alerts
+    rules, dashboard = [(CHECKOUT / f"deploy/chart/metrics/{name}").read_text() for name in METRICS_FILES]
+    assert re.findall(r"^\| `(Hpcbatch\w+)`", text, re.MULTILINE) == re.findall(r"alert: (\w+)", rules)
+    assert set(re.findall(r"hpcbatch_\w+", rules + dashboard)) <= names

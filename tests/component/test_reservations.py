@@ -123,9 +123,10 @@ def is_settled(world: Cluster, name: str) -> bool:
     return record.generation == record.status.generation and record.status.denial is None
 
 
-def test_a_node_that_is_lost_is_replaced(world: Cluster) -> None:
-    """Before the begin, and as soon as another one is free."""
-    first = make_reservation(world.registry, NS, spec(3), "a")
+@pytest.mark.parametrize("begins", [HOUR, timedelta(0)], ids=["before it begins", "while it is on"])
+def test_a_node_that_is_lost_is_replaced(world: Cluster, begins: timedelta) -> None:
+    """As soon as another one is free."""
+    first = make_reservation(world.registry, NS, spec(3, begins=begins), "a")
     names = {node.name for node in first.status.nodes}
     (spare,) = {f"node-{index}" for index in range(NODES)} - names
 

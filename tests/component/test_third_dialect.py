@@ -77,7 +77,7 @@ def test_a_controller_without_it_refuses_its_jobs(site: Site) -> None:
     (site.home / "job").write_text("#!/bin/sh\n")
     refused = site.tiny("sub", "job")
     assert (refused.returncode, refused.stdout) == (1, "")
-    assert refused.stderr == "tiny: dialect 'tiny' is not known here: expected pbs or slurm\n"
+    assert refused.stderr == "tiny: dialect 'tiny' is not known here: expected lsf or pbs or slurm\n"
     assert site.tiny("stat").stdout == ""
 
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import http.client
-import os
 import re
-import shutil
 import signal
 import socket
 import stat
@@ -19,14 +17,13 @@ import pytest
 from hpcbatch.model.state import JobState
 from tests.component.batchjobs import record_of
 from tests.component.test_commands import Cluster, cluster, server
-from tests.pages import fenced
+from tests.nginx import NGINX, documented_proxy, free_port
 from tests.waiting import wait_for
 
 __all__ = ["cluster", "server"]
 
 URL = "https://portal.example.org/queue/"
 HOST = "portal.example.org"
-NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
 
 
 class UnixConnection(http.client.HTTPConnection):
@@ -130,39 +127,15 @@ def test_options_that_make_no_sense(cluster: Cluster, options: list[str], error:
 @pytest.mark.skipif(NGINX is None, reason="nginx is not installed: the proxy of docs/web.md is NOT tried")
 def test_the_proxy_of_the_documentation(path: Path, tmp_path: Path) -> None:
     """As the page says, but for its places and HTTP on a free port."""
-    location = fenced((Path(__file__).parents[2] / "docs/web.md").read_text(), "nginx")
-    location = location.replace("/run/hpcbatch-web", str(tmp_path)).replace(
-        "/etc/nginx/portal.users", f"{tmp_path}/users"
-    )
-    (tmp_path / "users").write_text("anna:{PLAIN}a\nberta:{PLAIN}b\n")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    where = tmp_path / "nginx"
-    where.mkdir()
-    temporary = "".join(
-        f"{name}_temp_path {where}/{name};" for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-    )
-    user = "user root;" if os.getuid() == 0 else ""
-    page = f"server {{ listen 127.0.0.1:{port}; server_name {HOST};\n{location}\n}}"
-    (where / "conf").write_text(
-        f"{user} daemon off; pid {where}/pid; error_log stderr; events {{}}\n"
-        f"http {{ {temporary} access_log off; {page} }}\n"
-    )
-    assert NGINX is not None
-    process = subprocess.Popen([NGINX, "-c", str(where / "conf"), "-p", str(where)], stderr=subprocess.DEVNULL)
-    try:
+    port = free_port()
+    with documented_proxy(tmp_path, port, HOST):
 
         def answered(login: str, **more: str) -> tuple[int, str]:
-            try:
-                found = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
-                headers = {"Host": HOST, **({"Authorization": f"Basic {login}"} if login else {}), **more}
-                status, _, text = ask(found, "/queue/jobs?state=all", headers)
-                return status, text
-            except ConnectionRefusedError:
-                return 0, ""
+            found = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+            headers = {"Host": HOST, **({"Authorization": f"Basic {login}"} if login else {}), **more}
+            status, _, text = ask(found, "/queue/jobs?state=all", headers)
+            return status, text
 
-        wait_for("nginx", lambda: answered("")[0])
         assert answered("")[0] == 401
         status, text = answered("YW5uYTph")  # anna:a
         assert status == 200
@@ -170,6 +143,3 @@ def test_the_proxy_of_the_documentation(path: Path, tmp_path: Path) -> None:
         assert answered("YmVydGE6Yg==")[0] == 502  # berta:b, who has no page
         # what the browser sends is not believed
         assert answered("YmVydGE6Yg==", **{"X-Remote-User": "anna"})[0] == 502
-    finally:
-        process.terminate()
-        process.wait(20)

@@ -126,6 +126,32 @@ def test_who_may_run_in_it_does_and_others_do_not(site: Site, name: str, node: s
     site.run("scancel", job)
 
 
+def test_a_job_of_several_reservations_runs_in_the_first_that_has_room(site: Site, name: str, node: str) -> None:
+    """All are shown to its end, but for accounting: the first, then the one in which it runs."""
+    other, mine = f"{name}o", ("Duration=30", f"Users={me(site)}")
+    create(site, name, f"StartTime={at(3600)}", f"Nodes={node}", *mine)
+    create(site, other, f"StartTime={at(0)}", f"Nodes={node}", *mine)
+    try:
+        both = f"{name},{other}"
+        job = site.sbatch("--reservation", both, "-t", "5", *QUIET, "--wrap", "sleep 300")
+        site.wait_state(job, "R")
+        for one in (name, other, both):
+            assert site.run("squeue", "-h", "-R", one, "-o", "%i %v %N").stdout == f"{job} {both} {node}\n"
+        assert site.run("sacct", "-X", "-n", "-P", "-j", job, "-o", "Reservation").stdout == f"{other}\n"
+        assert "Requested reservation is in use" in refused(site, "delete", f"ReservationName={other}")
+        wrong = "sbatch: error: Batch job submission failed: "
+        done = site.run("sbatch", "--reservation", f"{name},nosuch", "--wrap", "true", check=False)
+        assert (done.returncode, done.stderr.splitlines()[-1]) == (1, f"{wrong}Requested reservation is invalid")
+        as_operator(site, "scontrol", "update", f"ReservationName={name}", "Users=nobody")
+        done = site.run("sbatch", "--reservation", both, "--wrap", "true", check=False)
+        assert (done.returncode, done.stderr.splitlines()[-1]) == (1, f"{wrong}Access denied to requested reservation")
+        site.run("scancel", job)
+    finally:
+        deleted = ("scontrol", "delete", f"ReservationName={other}")
+        site.run("scancel", "--reservation", other, check=False)
+        wait_for("it is deleted", lambda: "is in use" not in as_operator(site, *deleted, check=False).stderr)
+
+
 @pytest.mark.slow
 def test_a_job_waits_for_its_reservation_and_is_ended_with_it(site: Site, name: str, node: str) -> None:
     create(site, name, f"StartTime={at(12)}", "Duration=30", f"Nodes={node}", f"Users={me(site)}")
@@ -333,3 +359,24 @@ def test_a_reservation_that_loses_its_node_gets_another(site: Site, reserved: li
         assert "RESV_CONFIRMED" in site.run("pbs_rstat", "-F", one).stdout
     finally:
         as_operator(site, "pbsnodes", "-r", first)
+
+
+def test_one_that_is_on_gets_another_node(site: Site, name: str) -> None:
+    def node_of(one: str) -> str:
+        found = re.search(r" Nodes=(\S+) ", shown(site, one))
+        assert found is not None
+        return found[1]
+
+    wanted = (f"StartTime={at(0)}", "Duration=30", "NodeCnt=1", "Users=root")
+    create(site, name, *wanted, "Flags=REPLACE_DOWN")
+    assert " Flags=REPLACE_DOWN " in shown(site, name)
+    first = node_of(name)
+    as_operator(site, "scontrol", "update", f"NodeName={first}", "State=DRAIN", "Reason=test")
+    try:
+        wait_for("another node", lambda: node_of(name) != first)
+        assert " State=ACTIVE " in shown(site, name)
+    finally:
+        as_operator(site, "scontrol", "update", f"NodeName={first}", "State=RESUME")
+    wrong = "Error creating the reservation: Invalid node name specified\n"
+    named = ("create", "reservation", f"StartTime={at(0)}", "Duration=30", f"Nodes={first}", "Users=root")
+    assert refused(site, *named, "Flags=REPLACE_DOWN").startswith(wrong)

@@ -47,7 +47,7 @@ def chromium(page: WebPage) -> Iterator[Browser]:
     """At the list of jobs."""
     with browser() as found:
         found.emulate()
-        found.open(f"http://127.0.0.1:{page.port}{page.links[-1]}")
+        found.get(f"http://127.0.0.1:{page.port}{page.links[-1]}")
         yield found
         assert found.log() == []  # no policy was violated, nothing is missing
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from selenium.webdriver.common.keys import Keys
 
 from tests.conformance.site import Site
 from tests.waiting import wait_for
 from tests.web.browser import Browser, browser
 from tests.web_client import WebPage
 
-TAB, ENTER, SPACE = "\ue004", "\ue007", " "
 HOSTILE = "<img src=x onerror='document.title=`taken`'>"
 
 
@@ -25,11 +25,11 @@ def state(chromium: Browser, job: str) -> str:
 
 
 def test_the_link_leads_to_the_jobs_and_out_of_the_address(page: WebPage, chromium: Browser) -> None:
-    wait_for("the list of jobs", lambda: chromium.url == f"{base(page)}jobs")
-    assert "token" not in chromium.url
-    assert chromium.run("return document.cookie") == ""  # no script reads it
-    chromium.call("POST", "back", {})
-    assert "token" not in chromium.url  # nor is the link among the pages to go back to
+    wait_for("the list of jobs", lambda: chromium.current_url == f"{base(page)}jobs")
+    assert "token" not in chromium.current_url
+    assert chromium.execute_script("return document.cookie") == ""  # no script reads it
+    chromium.back()
+    assert "token" not in chromium.current_url  # nor is the link among the pages to go back to
 
 
 def test_a_link_opened_by_a_file_lets_in(site: Site, page: WebPage, tmp_path: Path) -> None:
@@ -38,19 +38,21 @@ def test_a_link_opened_by_a_file_lets_in(site: Site, page: WebPage, tmp_path: Pa
     link = f"http://127.0.0.1:{page.port}{page.links[-1]}"
     start.write_text(f'<!doctype html><meta http-equiv="refresh" content="0;url={link}">')
     with browser() as found:
-        found.open(start.as_uri())
+        found.get(start.as_uri())
         wait_for("the list of jobs", lambda: "Jobs" in found.text("h1"))
 
 
 def test_the_list_follows_the_jobs(site: Site, page: WebPage, chromium: Browser) -> None:
     job = site.sbatch("-H", "-J", "later", "-o", "/dev/null", "--wrap", "sleep 600")
     wait_for("the job in the list", lambda: state(chromium, job) == "Held")
-    chromium.run(f"document.getElementById('job-{job}').focus(); document.getElementById('pick-{job}').checked = true")
+    chromium.execute_script(
+        f"document.getElementById('job-{job}').focus(); document.getElementById('pick-{job}').checked = true"
+    )
     site.run("scontrol", "release", job)
     wait_for("the new state", lambda: state(chromium, job) == "Running")
     # who uses the keyboard or has chosen a job loses nothing by that
-    assert chromium.run("return document.activeElement.id") == f"job-{job}"
-    assert chromium.run(f"return document.getElementById('pick-{job}').checked") is True
+    assert chromium.execute_script("return document.activeElement.id") == f"job-{job}"
+    assert chromium.execute_script(f"return document.getElementById('pick-{job}').checked") is True
     assert "1 running" in chromium.text("[role=status]")
 
 
@@ -58,11 +60,11 @@ def test_hold_release_and_delete_with_the_keyboard(site: Site, page: WebPage, ch
     wide = site.qsub("-l", "select=3:ncpus=2,walltime=1:00:00", "-o", "/dev/null", "-j", "oe", stdin="sleep 600\n")
     job = site.qsub("-N", "mine", "-l", "walltime=1:00:00", "-o", "/dev/null", "-j", "oe", stdin="true\n")
     site.wait_state(wide, "R")
-    chromium.open(f"{base(page)}jobs/{job}")
+    chromium.get(f"{base(page)}jobs/{job}")
 
     def press(button: str) -> None:
-        chromium.run(f"document.getElementById('{button}').focus()")
-        chromium.keys(ENTER)
+        chromium.execute_script(f"document.getElementById('{button}').focus()")
+        chromium.press(Keys.ENTER)
 
     press(f"hold-{job}")
     wait_for("what was done", lambda: "Held: it starts after" in chromium.text("main .notice"))
@@ -80,11 +82,11 @@ def test_hold_release_and_delete_with_the_keyboard(site: Site, page: WebPage, ch
 
 def test_every_control_can_be_reached_and_is_seen(site: Site, page: WebPage, chromium: Browser) -> None:
     site.sbatch("-H", "-o", "/dev/null", "--wrap", "true")
-    chromium.open(f"{base(page)}jobs")
+    chromium.get(f"{base(page)}jobs")
     seen = []
     for _ in range(60):
-        chromium.keys(TAB)
-        found = chromium.run(
+        chromium.press(Keys.TAB)
+        found = chromium.execute_script(
             "const one = document.activeElement, style = getComputedStyle(one);"
             "const name = one.id || one.name || one.innerText;"
             "return [one.tagName, name, style.outlineStyle, parseFloat(style.outlineWidth)]"
@@ -104,8 +106,8 @@ def test_whatever_takes_the_focus_can_be_found_again(site: Site, page: WebPage, 
     job = site.qsub("-l", "walltime=00:10:00", "-j", "oe", stdin="echo here; sleep 600\n")
     site.wait_state(job, "R")
     for path in ("jobs", f"jobs/{job}", "nodes", "queues", "history"):
-        chromium.open(f"{base(page)}{path}")
-        without = chromium.run(
+        chromium.get(f"{base(page)}{path}")
+        without = chromium.execute_script(
             """
             const kinds = "a[href]:not([tabindex]), button, input:not([type=hidden]), summary, [tabindex='0']";
             return [...document.querySelectorAll(`[id^=part-] :is(${kinds})`)].filter((one) => !one.id)
@@ -118,8 +120,8 @@ def test_whatever_takes_the_focus_can_be_found_again(site: Site, page: WebPage, 
 def test_landmarks_labels_and_headings(site: Site, page: WebPage, chromium: Browser) -> None:
     job = site.sbatch("-H", "-o", "/dev/null", "--wrap", "true")
     for path in ("jobs", f"jobs/{job}", "nodes", "queues", "history"):
-        chromium.open(f"{base(page)}{path}")
-        missing = chromium.run(
+        chromium.get(f"{base(page)}{path}")
+        missing = chromium.execute_script(
             """
             const wrong = [];
             for (const tag of ["header", "nav", "main", "footer", "h1"])
@@ -150,11 +152,11 @@ def test_text_can_be_read_in_light_and_dark(site: Site, page: WebPage, chromium:
         for width in (1280, 390):
             chromium.emulate(dark=dark, width=width)
             for path in ("jobs", f"jobs/{job}", "nodes", "queues", "history"):
-                chromium.open(f"{base(page)}{path}")
+                chromium.get(f"{base(page)}{path}")
                 name = f"{path.replace('/', '-')}-{'dark' if dark else 'light'}-{width}.png"
                 chromium.picture(pictures / name)
-                assert chromium.run("return document.documentElement.scrollWidth <= innerWidth"), name
-                assert chromium.run(_FAINT) == [], name
+                assert chromium.execute_script("return document.documentElement.scrollWidth <= innerWidth"), name
+                assert chromium.execute_script(_FAINT) == [], name
 
 
 _FAINT = """
@@ -185,7 +187,7 @@ def test_output_is_shown_as_it_grows(site: Site, page: WebPage, chromium: Browse
     script = "echo first\nwhile [ ! -e go ]; do sleep 0.1; done\necho '<b>second</b>'\nsleep 600\n"
     job = site.qsub("-N", "talk", "-l", "walltime=00:10:00", "-j", "oe", stdin=f"cd $PBS_O_WORKDIR\n{script}")
     site.wait_state(job, "R")
-    chromium.open(f"{base(page)}jobs/{job}")
+    chromium.get(f"{base(page)}jobs/{job}")
     wait_for("the first line", lambda: chromium.text(".output pre").strip() == "first")
     (site.work / "go").touch()
     wait_for("the second line", lambda: chromium.text(".output pre").strip() == "first\n<b>second</b>")
@@ -195,24 +197,24 @@ def test_what_was_scrolled_to_stays_in_sight(site: Site, page: WebPage, chromium
     script = "seq 1 500\nwhile [ ! -e go ]; do sleep 0.1; done\necho more\nsleep 600\n"
     job = site.qsub("-N", "talk", "-l", "walltime=00:10:00", "-j", "oe", stdin=f"cd $PBS_O_WORKDIR\n{script}")
     site.wait_state(job, "R")
-    chromium.open(f"{base(page)}jobs/{job}")
+    chromium.get(f"{base(page)}jobs/{job}")
     wait_for("the output", lambda: "500" in chromium.text(".output pre"))
     region = "document.querySelector('.output')"
-    assert chromium.run(f"return {region}.scrollTop") == 0  # which is its end
-    chromium.run(f"{region}.scrollTop = -800")
+    assert chromium.execute_script(f"return {region}.scrollTop") == 0  # which is its end
+    chromium.execute_script(f"{region}.scrollTop = -800")
     (site.work / "go").touch()
     wait_for("more", lambda: "more" in chromium.text(".output pre"))
-    assert chromium.run(f"return {region}.scrollTop") == -800
+    assert chromium.execute_script(f"return {region}.scrollTop") == -800
 
 
 @pytest.mark.parametrize("name", [HOSTILE, '"><script>document.title="taken"</script>', "' onfocus=alert(1) '"])
 def test_names_of_jobs_run_nowhere(site: Site, page: WebPage, chromium: Browser, name: str) -> None:
     job = site.sbatch("-H", "-J", name, "-o", "/dev/null", "--comment", name, "--wrap", "true")
     for path in ("jobs", f"jobs/{job}", f"jobs?q={name.replace('#', '')}"):
-        chromium.open(f"{base(page)}{path}")
-        assert "taken" not in chromium.run("return document.title")
-        assert chromium.run("return document.querySelectorAll('main img, main script').length") == 0
-    chromium.open(f"{base(page)}jobs/{job}")
+        chromium.get(f"{base(page)}{path}")
+        assert "taken" not in chromium.execute_script("return document.title")
+        assert chromium.execute_script("return document.querySelectorAll('main img, main script').length") == 0
+    chromium.get(f"{base(page)}jobs/{job}")
     assert name in chromium.text("h1")
 
 
@@ -224,27 +226,27 @@ def test_a_page_of_others_changes_nothing(site: Site, page: WebPage, chromium: B
         f'<input name="job" value="{job}"></form><iframe src="{base(page)}jobs"></iframe>'
         "<script>document.forms[0].submit()</script>"
     )
-    chromium.open(evil.as_uri())
+    chromium.get(evil.as_uri())
     wait_for("the refusal", lambda: "Not here" in chromium.text("h1"))
     assert site.state(job) == "H"
     chromium.log()  # what it says of the frame and of the refusal
 
 
 def test_it_says_when_the_program_has_gone(site: Site, page: WebPage, chromium: Browser) -> None:
-    wait_for("the jobs", lambda: chromium.url.endswith("/jobs"))
+    wait_for("the jobs", lambda: chromium.current_url.endswith("/jobs"))
     page.stop()
-    wait_for("the notice", lambda: not chromium.run("return document.getElementById('lost').hidden"))
+    wait_for("the notice", lambda: not chromium.execute_script("return document.getElementById('lost').hidden"))
     chromium.log()  # connections that were refused
 
 
 def test_without_scripts(site: Site, page: WebPage) -> None:
     job = site.sbatch("-H", "-J", "later", "-o", "/dev/null", "--wrap", "sleep 600")
     with browser(scripts=False) as found:
-        found.open(f"http://127.0.0.1:{page.port}{page.links[-1]}")
-        wait_for("the jobs", lambda: found.url.endswith("/jobs"))
-        assert "later" in found.source
-        found.find(f"#pick-{job}").click()
-        found.find("#release-chosen").click()
-        wait_for("what was done", lambda: "Released" in found.source)
-        found.open(f"{base(page)}jobs/{job}")
-        assert "Running" in found.source or "Queued" in found.source
+        found.get(f"http://127.0.0.1:{page.port}{page.links[-1]}")
+        wait_for("the jobs", lambda: found.current_url.endswith("/jobs"))
+        assert "later" in found.page_source
+        found.click(f"#pick-{job}")
+        found.click("#release-chosen")
+        wait_for("what was done", lambda: "Released" in found.page_source)
+        found.get(f"{base(page)}jobs/{job}")
+        assert "Running" in found.page_source or "Queued" in found.page_source

@@ -52,7 +52,7 @@ def _lines(paths: Sequence[At]) -> Iterator[str]:
 
 
 def _option(flag: Flag, dialect: str) -> str:
-    words = [f"-l {name[2:]}" if name.startswith("--") else f"-s {name[1:]}" for name in flag.names]
+    words = [f"{_kind_of(name)} {name.lstrip('-')}" for name in flag.names]
     if flag.takes:
         completed = _completed(kind(flag.word, flag.choices), dialect)
         if flag.takes == "=":
@@ -60,6 +60,13 @@ def _option(flag: Flag, dialect: str) -> str:
         if completed:
             words.append(f"-a {quoted(completed)}")
     return " ".join([*words, f"-d {quoted(flag.about)}"])
+
+
+def _kind_of(name: str) -> str:
+    """Fish's option for it: `--name`, `-n`, or `-name` as a whole."""
+    if name.startswith("--"):
+        return "-l"
+    return "-s" if len(name) == 2 else "-o"
 
 
 def _completed(each: str, dialect: str) -> str:

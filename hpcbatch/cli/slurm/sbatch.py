@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from hpcbatch.cli.common import EndedError, Session, complain, run
@@ -87,6 +87,7 @@ def reader(
     """Reads the command line and its script, which `script` reads, in the user's surroundings. `site_options` are the
     options of plugins that the site ignores; None: those of the cluster.
     """
+    from hpcbatch.cli.limits import SoftLimits
     from hpcbatch.cli.script import read_script
     from hpcbatch.dialects.slurm.submit import read_submission
 
@@ -102,29 +103,9 @@ def reader(
         now=session.now,
         umask=session.umask,
         reader=lambda path: read_script(session, path, prompt=False),
-        limits=_SoftLimits(),
+        limits=SoftLimits(),
         plugin_options=partial(_plugin_options, session) if site_options is None else lambda: site_options,
     )
-
-
-class _SoftLimits(Mapping[str, int]):
-    """This process's soft limits by the names of setrlimit(2) in lower case; below 0: none. Read when asked for."""
-
-    def __getitem__(self, name: str) -> int:
-        import resource
-
-        try:
-            return resource.getrlimit(getattr(resource, f"RLIMIT_{name.upper()}"))[0]
-        except AttributeError:
-            raise KeyError(name) from None
-
-    def __iter__(self) -> Iterator[str]:
-        import resource
-
-        return (name.removeprefix("RLIMIT_").lower() for name in dir(resource) if name.startswith("RLIMIT_"))
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
 
 
 def _plugin_options(session: Session) -> Mapping[str, str]:

@@ -262,7 +262,11 @@ def _tagged(name: str, words: Sequence[str]) -> str:
 
 def format_full(heading: str, attributes: Attributes, *, wide: bool = False) -> str:
     """One object of `qstat -f`: `heading` (`Job Id: 12.server`), a line or more for each attribute, a blank line."""
-    return f"{heading}\n" + "".join(f"{_attribute(name, text, wide)}\n" for name, text in _flat(attributes)) + "\n"
+    lines = [
+        f"    {name} = {text}" if wide or len(name) + 7 + len(text) < _LINE else _broken(name, text)
+        for name, text in _flat(attributes)
+    ]
+    return "\n".join([heading, *lines, "", ""])
 
 
 def format_dsv(heading: str, attributes: Attributes, *, delimiter: str = "|") -> str:
@@ -311,6 +315,8 @@ def _flat(attributes: Attributes) -> list[tuple[str, str]]:
             flat.append((name, format_variable_list(value)))
         else:
             flat += [(f"{name}.{inner}", text) for inner, text in value.items()]
+    if "".join([text for _, text in flat]).isprintable():
+        return flat
     return [(name, text if text.isprintable() else printable(_one_line(text))) for name, text in flat]
 
 
@@ -318,18 +324,11 @@ def _one_line(text: str) -> str:
     return text.replace("\n", "\\n").replace("\f", "\\f")
 
 
-def _attribute(name: str, value: str, wide: bool) -> str:
-    """One attribute, broken at commas so that lines stay within 78 columns, and within a part where even that is
-    too long. Source: OpenPBS, prt_attr(), whose way of counting this follows.
-    """
-    if wide or len(name) + 7 + len(value) < _LINE:
-        return f"    {name} = {value}"
-    return _broken(name, value)
-
-
 @lru_cache(maxsize=1000)
 def _broken(name: str, value: str) -> str:
-    """A long attribute: many jobs have the same variables."""
+    """A long attribute, broken at commas so that lines stay within 78 columns, and within a part where even that is
+    too long. Many jobs have the same variables. Source: OpenPBS, prt_attr(), whose way of counting this follows.
+    """
     out = [f"    {name} = "]
     column = len(name) + 7
     for index, part in enumerate(value.split(",")):

@@ -21,6 +21,7 @@ _SECRET = frozenset({"PBS_JOBCOOKIE", "PBS_INTERACTIVE_COOKIE"})
 _INTERACTIVE = ("PBS_O_INTERACTIVE_AUTH_METHOD", "PBS_O_INTERACTIVE_ENCRYPT_METHOD")  # shown, not set
 _FIRST = (*_ORIGINAL, *_INTERACTIVE, "PBS_O_WORKDIR", "PBS_O_SYSTEM")
 _LAST = ("PBS_O_QUEUE", "PBS_O_HOST")
+_ESCAPED = str.maketrans({char: f"\\{char}" for char in "\"',\\"})
 
 
 def job_variables(
@@ -119,5 +120,4 @@ def _unquote(value: str) -> str:
 
 def format_variable_list(variables: Mapping[str, str]) -> str:
     """The list as `qstat -f` shows it: quotes, commas and backslashes in a value get a backslash."""
-    table = str.maketrans({char: f"\\{char}" for char in "\"',\\"})
-    return ",".join(f"{name}={value.translate(table)}" for name, value in variables.items())
+    return ",".join([f"{name}={value.translate(_ESCAPED)}" for name, value in variables.items()])

@@ -33,6 +33,8 @@ _FLAGS: Mapping[str, tuple[int, Flag]] = {
     "part_nodes": (2, Flag.PART_NODES),
     "purge_comp": (2, Flag.PURGE_COMP),
     "spec_nodes": (3, Flag.SPEC_NODES),
+    "static_alloc": (1, Flag.STATIC),
+    "replace_down": (8, Flag.REPLACE_DOWN),
 }
 """With the least number of letters, in the order in which they are tried."""
 _NOT_HERE: Mapping[str, tuple[int, str]] = {
@@ -42,12 +44,10 @@ _NOT_HERE: Mapping[str, tuple[int, str]] = {
     "promiscuous": (2, "jobs name the reservation in which they run"),
     "first_cores": (1, "which cores of a node jobs get Kubernetes decides"),
     "time_float": (1, "a reservation begins at a time that is known"),
-    "replace": (1, "the nodes of a reservation stay the same"),
-    "replace_down": (8, "the nodes of a reservation stay the same"),
+    "replace": (1, "nodes are replaced where they are down or drained, not where jobs use them: REPLACE_DOWN"),
     "no_hold_jobs_after_end": (1, "jobs of a reservation that has ended wait until they are given another, or none"),
 }
-_ALWAYS: Final = {"static_alloc": 1}
-"""What is so here without being asked for."""
+_NEVER_TAKEN_AWAY: Final = frozenset({Flag.OVERLAP, Flag.REPLACE_DOWN})
 _TEXTS: Mapping[Denial, str] = {
     Denial.NODES_BUSY: "Requested nodes are busy",
     Denial.OVERLAP: "Requested reservation overlaps with another reservation",
@@ -215,14 +215,12 @@ def _with_flags(found: ReservationWords, sign: str, text: str, message: str) -> 
         name, equals, value = part.partition("=")
         known = _flag(name, _FLAGS)
         other = next((each for each, (least, _) in _NOT_HERE.items() if _is(name, each, least)), None)
-        if known is None and any(_is(name, each, least) for each, least in _ALWAYS.items()):
-            continue
         if known is None and other is not None:
             raise SlurmUsageError(
                 "scontrol: error: Requested operation not supported on this system\n"
                 f"scontrol: hpcbatch: Flags={name}: {_NOT_HERE[other][1]}"
             )
-        if known is None or (equals and known is not Flag.PURGE_COMP) or (op == "-" and known is Flag.OVERLAP):
+        if known is None or (equals and known is not Flag.PURGE_COMP) or (op == "-" and known in _NEVER_TAKEN_AWAY):
             raise _error(f"Error parsing flags {text}.  {message}")
         if equals:
             purge_s = int(_duration_s(value, text, message))
@@ -281,6 +279,7 @@ def new_spec(words: ReservationWords, *, name: str, zone: str, host: str, owner:
         flags.add(Flag.SPEC_NODES)
         if nodes == ("ALL",) and Flag.PART_NODES not in flags:
             flags.add(Flag.ALL_NODES)
+    _check_replaced(flags, nodes, words.core_counts or (), "Error creating the reservation: ")
     try:
         return ReservationSpec(
             dialect="slurm",
@@ -303,6 +302,14 @@ def new_spec(words: ReservationWords, *, name: str, zone: str, host: str, owner:
         )
     except HpcBatchError:
         raise SlurmUsageError(f"Error creating the reservation: {_TEXTS[Denial.BAD_TIME]}") from None
+
+
+def _check_replaced(flags: set[Flag], nodes: Sequence[str], core_counts: Sequence[int], wrong: str) -> None:
+    """Source: create_reservation()."""
+    if Flag.REPLACE_DOWN in flags and nodes:
+        raise SlurmUsageError(f"{wrong}{_TEXTS[Denial.UNKNOWN_NODE]}")
+    if Flag.REPLACE_DOWN in flags and core_counts:
+        raise SlurmUsageError(f"{wrong}CPU count specification invalid")
 
 
 def default_name(words: ReservationWords, number: int) -> str:
@@ -350,6 +357,7 @@ def changed_spec(
         raise SlurmUsageError(f"{wrong}{_TEXTS[Denial.UNKNOWN_NODE]}")
     if end <= start or end <= now:
         raise SlurmUsageError(f"{wrong}{_TEXTS[Denial.BAD_TIME]}")
+    _check_replaced(flags, nodes, spec.core_counts, wrong)
     users = spec.users if words.users is None else _signed(spec.users, words.users, words.signs["users"])
     groups = spec.groups if words.groups is None else _signed(spec.groups, words.groups, words.signs["groups"])
     accounts = spec.accounts

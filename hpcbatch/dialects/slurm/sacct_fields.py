@@ -37,6 +37,7 @@ from hpcbatch.dialects.slurm.sacct_usage import (
     written_by,
 )
 from hpcbatch.dialects.slurm.states import system_comment
+from hpcbatch.model.row import JobRow, is_reservations_queue, reservation_names
 from hpcbatch.typed import NamedTuple
 
 
@@ -91,6 +92,19 @@ def _timelimit(line: Line, _view: View) -> str:
 def _timelimit_raw(line: Line, _view: View) -> str:
     limit_s = line.row.walltime_s
     return "UNLIMITED" if limit_s is None else str(-(-limit_s // 60))
+
+
+def reservation(row: JobRow) -> str:
+    """Of several the first one until the job starts, then the one that it uses, as Slurm's accounting has it."""
+    named = reservation_names(row.reservation)
+    queue = row.queue if is_reservations_queue(row.queue) else ""
+    return row.used_reservation or (named[0] if named else queue)
+
+
+def _reservation_id(row: JobRow) -> str:
+    """PBS's have numbers; Slurm's are known by their names alone here."""
+    name = reservation(row)
+    return name[1:] if is_reservations_queue(name) else ""
 
 
 def _mem_mib(line: Line) -> int:
@@ -213,8 +227,8 @@ FIELDS: dict[str, Field] = {
     "ReqMem": Field(10, _job(lambda line, view: view.size(_mem_mib(line), 2))),
     "ReqNodes": Field(8, lambda line, _: str(line.nodes)),
     "ReqTRES": Field(10, _job(_req_tres)),
-    "Reservation": Field(20, _job(lambda line, _: line.row.reservation)),
-    "ReservationId": Field(8, _empty, _number),
+    "Reservation": Field(20, _job(lambda line, _: reservation(line.row))),
+    "ReservationId": Field(8, _job(lambda line, _: _reservation_id(line.row)), _number),
     "Reserved": Field(10, _job(lambda line, view: full(_reserved_s(line, view))), _number),
     "ResvCPU": Field(10, _job(lambda line, view: full(_reserved_s(line, view) * line.row.cpus)), _number),
     "ResvCPURAW": Field(10, _job(lambda line, view: str(_reserved_s(line, view) * line.row.cpus)), _number),

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from hpcbatch.dialects.slurm.data import document, epoch
-from hpcbatch.dialects.slurm.sacct_fields import told
+from hpcbatch.dialects.slurm.sacct_fields import reservation, told
 from hpcbatch.dialects.slurm.sacct_line import MIB, Line
 from hpcbatch.dialects.slurm.states import LONG
 from hpcbatch.typed import Any
@@ -70,7 +70,7 @@ def _job(line: Line, steps: Sequence[Line], group_name: Callable[[int], str]) ->
         "qos": row.qos or "normal",
         "required": {"CPUs": row.cpus, "memory": -(-(row.mem_bytes or 0) // MIB)},
         "kill_request_user": deleter if " by " in line.state_text else None,
-        "reservation": {"id": 0, "name": 0},
+        "reservation": {"id": 0, "name": reservation(row) or 0},
         "state": {"current": LONG[line.state], "reason": line.reason},
         "steps": [_step(step) for step in steps],
         "tres": {

@@ -8,7 +8,7 @@ from math import isfinite
 from hpcbatch.dialects.slurm.errors import SlurmUsageError
 from hpcbatch.dialects.slurm.sacctmgr_values import parse_count, parse_minutes, parse_tres
 from hpcbatch.model.account_change import AccountChange, Action, Entity, NameEdit, Setting
-from hpcbatch.model.account_limits import WORDS, Amount
+from hpcbatch.model.account_limits import NOT_HONOURED, WORDS, Amount
 from hpcbatch.model.accounts import PARENT_SHARES
 from hpcbatch.typed import NamedTuple
 
@@ -24,6 +24,12 @@ _FLAGS = (
     "NoDecay",
     "UsageFactorSafe",
 )
+_FLAGS_WITH_EFFECT = frozenset({"DenyOnLimit", "OverPartQOS"})
+_NO_EFFECT = {
+    **NOT_HONOURED,
+    "usageThreshold": "how much of its share somebody has used only counts in priorities",
+    "limitFactor": "limits of accounts count as they are, whatever the quality of service",
+}
 _MODES = ("off", "cancel", "gang", "requeue", "suspend", "within")
 _NO_ADMIN = "who may change accounts is decided by Kubernetes (bind the user to ClusterRole hpcbatch-operator)"
 
@@ -260,6 +266,17 @@ def _set(settings: dict[str, Setting], option: _Option, operator: str, value: st
             settings[word] = parse_minutes(meat, given, word.removesuffix("DurationPerJob"))
         case word:
             settings[word] = parse_count(meat, option.name)
+    if why := _without_effect(option.word, settings.get(option.word)):
+        raise SlurmUsageError(f"sacctmgr: error: {given}: not supported here: {why}")
+
+
+def _without_effect(word: str, value: Setting) -> str:
+    """Why a new value would change nothing; "": it does, or it takes away what has none."""
+    if isinstance(value, NameEdit):
+        names = [name for name in value.names if name not in _FLAGS_WITH_EFFECT] if value.operator != "-" else []
+        return f"flag {names[0]} would have no effect" if word == "flags" and names else ""
+    is_set = any(amount is not None for amount in value.values()) if isinstance(value, Mapping) else value is not None
+    return _NO_EFFECT.get(word, "") if is_set else ""
 
 
 def _edit(operator: str, names: Iterable[str]) -> NameEdit:

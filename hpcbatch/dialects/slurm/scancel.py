@@ -24,7 +24,7 @@ from hpcbatch.errors import HpcBatchError, JobFinishedError, RefusedError, Unkno
 from hpcbatch.model.indices import Indices
 from hpcbatch.model.members import unended
 from hpcbatch.model.named import NamedJob
-from hpcbatch.model.row import JobRow
+from hpcbatch.model.row import JobRow, reservation_names
 from hpcbatch.model.signals import KILL, TERM, signal_number
 from hpcbatch.model.state import JobState
 from hpcbatch.typed import TYPE_CHECKING, NamedTuple
@@ -231,7 +231,7 @@ def lets_through(row: JobRow, options: ScancelOptions) -> bool:
         and options.partition in {None, row.queue}
         and options.account in {None, row.account}
         and options.qos in {None, row.qos or "normal"}
-        and options.reservation in {None, row.reservation}
+        and options.reservation in {None, row.reservation, *reservation_names(row.reservation)}
         and options.wckey is None
         and options.state in {None, compact(row.state, row.reason)}
         and (options.hosts is None or bool(options.hosts & set(row.hosts)))

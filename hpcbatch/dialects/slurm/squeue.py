@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import partial
@@ -15,7 +14,7 @@ from hpcbatch.dialects.slurm.squeue_format import LETTERS, NAMES, Field, View, d
 from hpcbatch.dialects.slurm.squeue_options import SqueueOptions
 from hpcbatch.dialects.slurm.states import compact, expected_end, expected_start, own_number, priority_of, used_s
 from hpcbatch.errors import UnknownJobError
-from hpcbatch.model.row import JobRow
+from hpcbatch.model.row import JobRow, is_reservations_queue, reservation_names
 from hpcbatch.model.state import WAITING, JobState
 
 MIN_JOB_AGE = timedelta(seconds=300)
@@ -126,7 +125,11 @@ def _value(fields: Mapping[str, Field], row: JobRow, view: View, key: str) -> st
 def _is_selected(row: JobRow, options: SqueueOptions, now: datetime) -> bool:
     if row.state is JobState.REFUSED:
         return False
-    if options.reservation is not None and options.reservation not in {row.reservation, _queue_of_reservation(row)}:
+    if options.reservation is not None and options.reservation not in {
+        row.reservation,
+        *reservation_names(row.reservation),
+        row.queue if is_reservations_queue(row.queue) else "",
+    }:
         return False
     if options.ids is None and row.end_time is not None and now - row.end_time > MIN_JOB_AGE:
         return False
@@ -145,11 +148,6 @@ def _is_selected(row: JobRow, options: SqueueOptions, now: datetime) -> bool:
     if options.users is not None and not options.users & {row.user, str(row.uid)}:
         return False
     return options.hosts is None or bool(options.hosts & set(row.hosts))
-
-
-def _queue_of_reservation(row: JobRow) -> str:
-    """PBS's reservations are queues."""
-    return row.queue if re.fullmatch(r"[RSM][0-9]+", row.queue) else ""
 
 
 def _has_license(row: JobRow, names: frozenset[str]) -> bool:

@@ -24,7 +24,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from hpcbatch.api.informer import Informer
 from hpcbatch.api.port import Object, WatchEvent
 from hpcbatch.api.resources import CONFIGMAPS, LEASES, NAMESPACES, NODES, PODS, SECRETS, VOLCANO_JOBS, Resource
 from hpcbatch.engine.agent import logs
@@ -46,6 +45,7 @@ from hpcbatch.engine.agent.shared_volumes import SharedVolumes
 from hpcbatch.engine.agent.spec import Host, never_starts
 from hpcbatch.engine.agent.sshd import prepare_ssh_directory
 from hpcbatch.engine.agent.status import lost_parts, pod_status
+from hpcbatch.engine.registry.feed import Feed
 from hpcbatch.engine.registry.registry import Registry
 from hpcbatch.engine.registry.statuses import forbidden
 from hpcbatch.engine.registry.writes import Operation
@@ -66,15 +66,15 @@ class Agent:
 
     def __init__(self, registry: Registry, state_dir: Path, nodes: Sequence[NodeSpec]) -> None:
         self.registry = registry
-        self.state_dir = state_dir
+        self.state_dir, self._pods_dir = state_dir, state_dir.resolve() / "pods"
         self._nodes = {node.name: node for node in nodes}
         self._queue: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._runs: dict[str, PodRun] = {}
         self._timers: list[tuple[float, int, Callable[[], None]]] = []
         self._timer_count = 0
         self._thread = threading.Thread(target=self._work, name="agent", daemon=True)
-        self._informers = [
-            Informer(registry, resource, on_event=self._enqueuing(handle))
+        self._feeds = [
+            Feed(registry, resource, self._enqueuing(handle))
             for resource, handle in (
                 (SECRETS, self._source_changed),
                 (CONFIGMAPS, self._source_changed),
@@ -106,8 +106,8 @@ class Agent:
         self._register_nodes()
         self._end_lost_pods()
         self._thread.start()
-        for informer in self._informers:
-            informer.start()
+        for feed in self._feeds:
+            feed.start()
 
     def stop(self) -> None:
         """End all pods, after a grace of a few seconds, and remove everything that was made for them."""
@@ -115,8 +115,8 @@ class Agent:
             self._queue.put(self._stop_all)
             self._idle.wait(_STOP_GRACE_S + 5)
             self._stopping = True
-            for informer in self._informers:
-                informer.stop()
+            for feed in self._feeds:
+                feed.stop()
             self._queue.put(None)
             self._thread.join(timeout=10)
         if self._pod_host is not None:
@@ -215,8 +215,11 @@ class Agent:
     def pod_directory(self, uid: str) -> Path:
         """The directory for one pod's volumes and logs; made here, mode 0700."""
         directory = self._directory(uid)
-        directory.parent.mkdir(exist_ok=True, mode=0o700)
-        directory.mkdir(exist_ok=True, mode=0o700)
+        try:
+            directory.mkdir(exist_ok=True, mode=0o700)
+        except FileNotFoundError:
+            directory.parent.mkdir(exist_ok=True, mode=0o700)
+            directory.mkdir(exist_ok=True, mode=0o700)
         return directory
 
     def volumes_directory(self, uid: str) -> str:
@@ -353,7 +356,7 @@ class Agent:
         return self.state_dir.resolve() / "podhost"
 
     def _directory(self, uid: str) -> Path:
-        return self.state_dir.resolve() / "pods" / uid
+        return self._pods_dir / uid
 
     def _start_pod_host(self) -> None:
         _clear_stale(self._work_dir)

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 
 def runner_hints(path: str) -> Mapping[str, str]:
-    """Variables for runner/script/master.sh. `path` is the pods' PATH."""
+    """Variables for runner/script/master.sh and become.sh. `path` is the pods' PATH."""
+    hints = {"HPCBATCH_HAS_SETSID": "wait"} if _works(["setsid", "--fork", "--wait", "true"], path) else {}
+    env = shutil.which("env", path=path)
+    if env is not None and _works([env, "-S", "-i --default-signal=INT,QUIT -- a=${PATH}", "true"], path):
+        hints["HPCBATCH_ENV"] = env
+    return hints
+
+
+def _works(command: Sequence[str], path: str) -> bool:
     try:
-        command = ["setsid", "--fork", "--wait", "true"]
         done = subprocess.run(
             command, env={"PATH": path}, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=10, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
-        return {}
-    return {} if done.returncode else {"HPCBATCH_HAS_SETSID": "wait"}
+        return False
+    return done.returncode == 0

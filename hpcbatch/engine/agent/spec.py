@@ -5,8 +5,10 @@ from __future__ import annotations
 import grp
 import os
 import pwd
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import Any, Final
 
@@ -21,6 +23,10 @@ Message = dict[str, Any]
 _MEMORY_DIR: Final = "/.hpcbatch"
 """An empty directory in memory that each container has for itself."""
 _MEMORY_DIR_VARIABLE: Final = "HPCBATCH_MEMORY_DIR"  # runner/common.sh
+_LOGIN_SHELL: Final = "HPCBATCH_LOGIN_SHELL"
+_GROUPS_KEPT_S: Final = 10.0
+_RUN: Final = "/hpcbatch/run"
+"""Where a container has a volume mounted if it is to run the runner."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +116,10 @@ def start_message(
     _check_command(container)
     words = [*container["command"], *(container.get("args") or ())]
     security = _security(pod, container)
+    mounts = _mounts(pod, container, volumes, host, own)
+    runs_runner = host.mode != "plain" and any(mount["target"] == _RUN for mount in mounts)
+    if runs_runner:
+        defaults[_LOGIN_SHELL] = _login_shell(host.uid if user is None else user["uid"])
     drop = ((security.get("capabilities") or {}).get("drop")) or ()
     memory = (((container.get("resources") or {}).get("limits")) or {}).get("memory")
     return {
@@ -119,7 +129,8 @@ def start_message(
         "argv": [expand(word, own) for word in words],
         "env": {**defaults, **own},
         "cwd": container.get("workingDir") or "",
-        "mounts": _mounts(pod, container, volumes, host, own),
+        "mounts": mounts,
+        "prepares": _MEMORY_DIR if runs_runner else "",
         "log": log,
         "tty": bool(container.get("tty")),
         "stdin": bool(container.get("stdin")),
@@ -172,14 +183,15 @@ def _user(pod: Object, container: Object, host: Host) -> Message | None:
     try:
         entry = pwd.getpwuid(uid)
         gid = entry.pw_gid if gid is None else int(gid)
-        member = os.getgrouplist(entry.pw_name, gid) if uid else [one.gr_gid for one in _groups_of_root()]
+        member = os.getgrouplist(entry.pw_name, gid) if uid else _groups_of_root(int(time.monotonic() / _GROUPS_KEPT_S))
     except KeyError:
         gid, member = int(gid or 0), []
     return {"uid": uid, "gid": gid, "groups": sorted({gid, *member, *extra})}
 
 
-def _groups_of_root() -> list[grp.struct_group]:
-    return [one for one in grp.getgrall() if "root" in one.gr_mem]
+@lru_cache(maxsize=1)
+def _groups_of_root(_period: int) -> Sequence[int]:
+    return [one.gr_gid for one in grp.getgrall() if "root" in one.gr_mem]
 
 
 def never_starts(spec: Object, host: Host) -> str:
@@ -193,6 +205,13 @@ def never_starts(spec: Object, host: Host) -> str:
         except NotReadyError as error:
             return f"container {container['name']}: {error}"
     return ""
+
+
+def _login_shell(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_shell
+    except KeyError:
+        return ""
 
 
 def _home(user: Message | None, host: Host) -> str:

@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any, Final, NoReturn
 
-from hpcbatch.engine.podhost import linux
+from hpcbatch.engine.podhost import linux, prepared
 from hpcbatch.engine.podhost.root import Mount, MountError, Root
 from hpcbatch.engine.podhost.streams import MESSAGE_LIMIT, STATUS, Client, Session, Stdio, open_stdio
 
@@ -240,6 +240,8 @@ class _Init:
             if self._around.plain:
                 linux.die_with_parent(signal.SIGKILL)
             self._become_user()
+            if spec.get("prepares") and not self._main:
+                environment = prepared.prepare(environment, spec["prepares"])
             directory = spec["cwd"] or "/"
             try:
                 os.chdir(directory)

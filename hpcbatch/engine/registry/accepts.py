@@ -22,6 +22,8 @@ _TYPES: Final[Mapping[str, frozenset[type]]] = {
     "boolean": frozenset({bool}),
     "null": frozenset({type(None)}),
 }
+_INTEGERS: Final[Mapping[str, int]] = {"int32": 31, "int64": 63}
+"""The bits of a number without its sign."""
 _KNOWN: Final = frozenset(
     {
         "type",
@@ -81,7 +83,10 @@ def _scalar(schema: Mapping[str, Any], matches: Matches, has_format: Callable[[A
         tests.append(lambda value: type(value) is not str or matches(value, pattern))
     if "format" in schema:
         name = schema["format"]
-        tests.append(lambda value: has_format(value, name))
+        if (bits := _INTEGERS.get(name)) is not None:
+            tests.append(lambda value: type(value) is not int or -(2**bits) <= value < 2**bits)
+        else:
+            tests.append(lambda value: has_format(value, name))
     return tests
 
 

@@ -13,6 +13,7 @@ _SHORT: Final = 256
 _MOST_SHORT, _MOST_LONG = 4096, 64
 """So many texts are remembered; then all are forgotten, and those that come again are remembered again."""
 _LONGEST: Final = 65536
+_SCALARS: Final = frozenset({int, float, bool, type(None)})
 
 _short: dict[str, str] = {}
 _long: dict[str, str] = {}
@@ -20,13 +21,21 @@ _long: dict[str, str] = {}
 
 def compact(value: Any) -> Any:
     """A copy of a JSON value whose texts are shared with those before it."""
-    if isinstance(value, str):
+    kind = type(value)
+    if kind is str:
         return _shared(value)
-    if isinstance(value, (dict, Mapping)):
-        return {_name(key): compact(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
+    if kind is dict:
+        return {
+            intern(key) if type(key) is str else key: (
+                _shared(item) if type(item) is str else item if type(item) in _SCALARS else compact(item)
+            )
+            for key, item in value.items()
+        }
+    if kind is list:
         return [compact(item) for item in value]
-    return value
+    if isinstance(value, Mapping):
+        return compact(dict(value))
+    return [compact(item) for item in value] if isinstance(value, tuple) else value
 
 
 def loads(text: str) -> Any:
@@ -36,10 +45,6 @@ def loads(text: str) -> Any:
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return {intern(key): _shared(item) if type(item) is str else item for key, item in pairs}
-
-
-def _name(key: Any) -> Any:
-    return intern(key) if type(key) is str else key
 
 
 def _shared(text: str) -> str:

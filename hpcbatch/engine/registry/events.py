@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+import uuid
 from collections import OrderedDict
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -83,8 +84,9 @@ class EventRecorder:
         _, _, involved, _, kind, reason, message, component, host, _ = key
         name = f"{involved[:230]}.{time.time_ns():x}"
         source = {"component": component, "host": host} if host else {"component": component}
+        meta = {"name": name, "namespace": namespace, "uid": str(uuid.uuid4()), "creationTimestamp": now}
         event = {
-            "metadata": {"name": name},
+            "metadata": meta,
             "involvedObject": reference,
             "reason": reason,
             "message": message[:1024],
@@ -93,11 +95,12 @@ class EventRecorder:
             "lastTimestamp": now,
             "count": 1,
             "type": kind,
-            "eventTime": None,
             "reportingComponent": component,
             "reportingInstance": host,
+            "apiVersion": "v1",
+            "kind": "Event",
         }
-        self._registry.create(resources.EVENTS, event, namespace)
+        self._registry.create_complete(self._registry.kind(resources.EVENTS), event, namespace)
         self._known[key] = name
         while len(self._known) > _REMEMBERED:
             self._known.popitem(last=False)

@@ -24,7 +24,9 @@ _SERVER_FIELDS = (
 )
 _CHANGEABLE = ("labels", "annotations", "ownerReferences", "finalizers", "managedFields")
 _KNOWN = {*_CLIENT_FIELDS, *_SERVER_FIELDS, *_CHANGEABLE, "resourceVersion", "selfLink"}
-_STRINGS = ("name", "generateName", "namespace", "uid", "resourceVersion", "creationTimestamp", "deletionTimestamp")
+_STRINGS = frozenset(
+    {"name", "generateName", "namespace", "uid", "resourceVersion", "creationTimestamp", "deletionTimestamp"}
+)
 _GO_KIND = {dict: "object", list: "array", str: "string", int: "number", float: "number", bool: "bool"}
 
 
@@ -52,15 +54,16 @@ def read(kind: Kind, obj: Mapping[str, Any], unknown: list[str]) -> Object:
             continue
         if value is None:
             continue
-        if field in _STRINGS and not isinstance(value, str):
-            _wrong_type(kind, value, field, "string")
-        if field in {"labels", "annotations"}:
-            if not isinstance(value, Mapping):
+        if field in _STRINGS:
+            if not isinstance(value, str):
+                _wrong_type(kind, value, field, "string")
+        elif field in {"labels", "annotations"}:
+            if type(value) is not dict and not isinstance(value, Mapping):
                 _wrong_type(kind, value, field, "map[string]string")
             for item in value.values():
                 if not isinstance(item, str):
                     _wrong_type(kind, item, field, "string")
-        if field in {"ownerReferences", "finalizers"}:
+        elif field in {"ownerReferences", "finalizers"}:
             if not isinstance(value, list):
                 _wrong_type(kind, value, field, "[]v1.OwnerReference" if field == "ownerReferences" else "[]string")
             for item in value:

@@ -184,6 +184,14 @@ class Objects:
                 self._collector.check_owners(Place(kind.key, space, name))
             return stored
 
+    def create_complete(self, kind: Kind, obj: Object, namespace: str) -> Object:
+        """Store a new object that the engine has made itself: it is complete, and nobody else has a say in it."""
+        with self.lock:
+            self._require_namespace(kind, namespace, obj["metadata"]["name"])
+            if self.store.get(kind.key, namespace, obj["metadata"]["name"]) is not None:
+                raise statuses.already_exists(kind, obj["metadata"]["name"])
+            return self._put(kind, namespace, obj["metadata"]["name"], obj)
+
     def replace_object(
         self,
         kind: Kind,
@@ -244,15 +252,16 @@ class Objects:
                 return old
             if options.dry_run:
                 return obj
-            return self._settle(kind, space, name, obj)
+            return self._settle(kind, space, name, obj, old)
 
-    def _settle(self, kind: Kind, space: str, name: str, obj: Object) -> Object:
+    def _settle(self, kind: Kind, space: str, name: str, obj: Object, old: Object) -> Object:
         """Store a changed object, or let it go if that was all that its deletion waited for."""
         place = Place(kind.key, space, name)
         meta = obj["metadata"]
         if not meta.get("deletionTimestamp"):
             stored = self._put(kind, space, name, obj)
-            if "ownerReferences" in meta:
+            # an owner that goes takes along those that name it
+            if "ownerReferences" in meta and meta["ownerReferences"] is not old["metadata"].get("ownerReferences"):
                 self._collector.check_owners(place)
             return stored
         held = meta.get("finalizers") or meta.get("deletionGracePeriodSeconds")

@@ -13,7 +13,7 @@ import sqlite3
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
@@ -255,7 +255,9 @@ class Store:
         for observer in self._observers:
             observer(event)
         if subscriptions := self._subscriptions.get(event.key):
-            event = replace(event, text=text)
+            event = StoreEvent(
+                event.revision, event.key, event.namespace, event.type, event.object, event.previous, text
+            )
         for subscription in subscriptions or ():
             if subscription.namespace is None or subscription.namespace == event.namespace:
                 subscription.deliver(event)

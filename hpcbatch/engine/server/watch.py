@@ -100,8 +100,11 @@ class EventStream:
         next_at = clock() - _AT_ONCE * _TOGETHER_S
         while not self._stopped:
             until = min(end, bookmark_at) if options.bookmarks else end
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._wake.wait(), max(0.0, until - clock()))
+            timer = self._loop.call_at(until, self._wake.set)  # `wait_for` would make a task of each wait
+            try:
+                await self._wake.wait()
+            finally:
+                timer.cancel()
             if (early_s := next_at - clock()) > 0 and not self._stopped:
                 await asyncio.sleep(early_s)
             next_at = max(next_at, clock() - _AT_ONCE * _TOGETHER_S) + _TOGETHER_S

@@ -15,9 +15,9 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from hpcbatch.api.informer import Informer
 from hpcbatch.api.port import Object, WatchEvent
-from hpcbatch.api.resources import NODES, PODGROUPS, PODS, PRIORITY_CLASSES, QUEUES
+from hpcbatch.api.resources import NODES, PODGROUPS, PODS, PRIORITY_CLASSES, QUEUES, Resource
+from hpcbatch.engine.registry.feed import Feed
 from hpcbatch.engine.volcano.scheduler_cache import SchedulerCache, plain_group_name, plain_group_queue
 from hpcbatch.errors import AlreadyExistsError, ApiError, ConflictError, NotFoundError
 from hpcbatch.units import rfc3339
@@ -59,8 +59,8 @@ class Scheduler:
         self._pod_told: dict[str, str] = {}
         self._counted: dict[GroupKey, float] = {}
         self._queues_written_at = -_QUEUE_STATUS_EACH_S
-        self._informers = [
-            self._informer(resource, follow)
+        self._feeds = [
+            self._feed(resource, follow)
             for resource, follow in (
                 (NODES, self._cache.node_event),
                 (QUEUES, self._cache.queue_event),
@@ -69,9 +69,10 @@ class Scheduler:
             )
         ]
 
-    def _informer(self, resource: object, follow: Callable[[WatchEvent], bool]) -> Informer:
+    def _feed(self, resource: Resource, follow: Callable[[WatchEvent], bool]) -> Feed:
         def on_event(event: WatchEvent) -> None:
-            if follow(event):
+            # what this scheduler writes is known to the session that does
+            if follow(event) and threading.current_thread() is not self._thread:
                 self._wake.set()
             if event.type == "DELETED":
                 meta = event.object["metadata"]
@@ -79,14 +80,12 @@ class Scheduler:
                 self._counted.pop((meta.get("namespace") or "", meta["name"]), None)
                 self._pod_told.pop(meta["uid"], None)
 
-        return Informer(self._registry, resource, on_event=on_event)  # type: ignore[arg-type]
+        return Feed(self._registry, resource, on_event)
 
     def start(self) -> None:
         """Returns when everything that is there is known."""
-        for informer in self._informers:
-            informer.start()
-        for informer in self._informers:
-            informer.synced.wait(30)
+        for feed in self._feeds:
+            feed.start()
         self._wake.set()
         self._thread.start()
 
@@ -95,8 +94,8 @@ class Scheduler:
         self._wake.set()
         if self._thread.is_alive():
             self._thread.join(timeout=10)
-        for informer in self._informers:
-            informer.stop()
+        for feed in self._feeds:
+            feed.stop()
 
     def _run(self) -> None:
         wait_s, rest_s = _SAFETY_TICK_S, 0.0
@@ -236,10 +235,9 @@ class Scheduler:
         if status is not None and (not _only_counts(before, status) or self._is_time_to_count(key)):
             self._counted.pop(key, None)
             try:
-                done = self._registry.replace(PODGROUPS, {**group, "status": status}, namespace)
+                self._registry.replace(PODGROUPS, {**group, "status": status}, namespace)
             except (NotFoundError, ConflictError):
                 return  # changed or gone: its event wakes the next session
-            self._cache.wrote_group(done)
             if outcome.phase == "Running" != before.get("phase"):
                 self._record(group, "Normal", "Scheduled", "pod group is ready")
         self._report_waiting(key, group, outcome)
@@ -320,11 +318,9 @@ class Scheduler:
 
     def _write_queue(self, name: str, queue: Object, status: Object) -> None:
         try:
-            done = self._registry.replace(QUEUES, {**queue, "status": status}, subresource="status")
+            self._registry.replace(QUEUES, {**queue, "status": status}, subresource="status")
         except (NotFoundError, ConflictError):
             _LOG.debug("queue %s changed meanwhile", name)
-            return
-        self._cache.queue_event(WatchEvent("MODIFIED", done))
 
     def _priority(self, name: str) -> int:
         try:

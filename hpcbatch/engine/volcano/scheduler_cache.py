@@ -6,10 +6,11 @@ import re
 import threading
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from hpcbatch.api.port import Object, WatchEvent
+from hpcbatch.dataclass import replace
 from hpcbatch.units import parse_rfc3339
 from hpcbatch.volcano.amounts import Amounts, read_amounts
 from hpcbatch.volcano.job_objects import GROUP_ANNOTATION, QUEUE_NAME, TASK_INDEX, TASK_SPEC
@@ -120,12 +121,6 @@ class SchedulerCache:
             since = self._monotonic()
         self._groups[key] = GroupRecord(group, entry, since)
         return True
-
-    def wrote_group(self, group: Object) -> None:
-        """Our own write, known at once."""
-        with self._lock:
-            if _key(group) in self._groups:
-                self._put_group(group)
 
     def _group_entry(self, group: Object) -> GroupEntry:
         meta, spec, status = group["metadata"], group.get("spec") or {}, group.get("status") or {}

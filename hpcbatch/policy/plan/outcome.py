@@ -36,6 +36,8 @@ class Release:
     unlike, so that who places them one by one in another order may find no room for the last."""
     walltime_s: float
     """The job's, or less, as its `min_walltime_s` allows: it has to be gone by then."""
+    reservation: str = ""
+    """In which it runs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ taken for one that does not, and one whose start is planned still fits when more
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 
 from hpcbatch.policy.plan.estate import ALL_SHARES, Spot
@@ -32,7 +32,7 @@ def place(
 ) -> list[Placing] | None:
     """Places for all pods, by `fits` of each part alone and by what is free on a spot."""
     if len(option.parts) == 1:
-        return _place_part(option, 0, fits[0], preference)
+        return place_part(option, 0, fits[0], _preferred(option, 0, fits[0], preference))
     return _part_by_part(option, fits, free, preference) or _divide(option, fits, free, preference)
 
 
@@ -62,20 +62,27 @@ def _part_by_part(
                     left[spot] = count
                     if not count:
                         del left[spot]
-        more = _place_part(option, part, left, preference)
+        more = place_part(option, part, left, _preferred(option, part, left, preference))
         if more is None:
             return None
         placed += more
     return placed
 
 
-def _place_part(option: Option, part: int, fits: Mapping[Spot, int], preference: Preference) -> list[Placing] | None:
+def _preferred(option: Option, part: int, fits: Mapping[Spot, int], preference: Preference) -> Iterable[Spot]:
+    """As many spots as the part may need."""
+
+    def key(spot: Spot) -> tuple[float, int, str]:
+        return preference(spot, fits[spot])
+
+    return [min(fits, key=key)] if option.parts[part][1] == 1 and fits else sorted(fits, key=key)
+
+
+def place_part(option: Option, part: int, fits: Mapping[Spot, int], spots: Iterable[Spot]) -> list[Placing] | None:
+    """Places for all pods of one part on the first of `spots`, which are those of `fits` in some order."""
     left = option.parts[part][1]
     placed: list[Placing] = []
-    if left == 1 and fits:
-        best = min(fits, key=lambda spot: preference(spot, fits[spot]))
-        return [(part, best, 1)]
-    for spot in sorted(fits, key=lambda spot: preference(spot, fits[spot])):
+    for spot in spots:
         count = min(left, 1 if option.is_scattered else fits[spot])
         placed.append((part, spot, count))
         left -= count

@@ -17,6 +17,8 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Mapping
 
+from hpcbatch.dataclass import replace
+from hpcbatch.policy.plan.choosing import in_best_reservations
 from hpcbatch.policy.plan.compiled import Compiler, JobClass, Key
 from hpcbatch.policy.plan.estate import Estate
 from hpcbatch.policy.plan.limits import Limits
@@ -49,6 +51,8 @@ class Planner:
         """Those that may preempt others, outside reservations, likewise."""
         self.yielding: dict[JobId, RunningJob] = {}
         """Those that may be ended for others."""
+        self.choosing: dict[JobId, WaitingJob] = {}
+        """Those that name several reservations, as they were put here. In `waiting` each is in one of them."""
         self._limits_are = snapshot.limits
         self._spent, self._beside_s = snapshot.spent, snapshot.beside_walltime_s
         self._events = 0
@@ -61,7 +65,7 @@ class Planner:
         for _, job_id in self.asleep[:awake]:
             self._enlist(self.waiting[job_id])
         del self.asleep[:awake]
-        return walk(self, now_s)
+        return in_best_reservations(self, now_s) if self.choosing else walk(self, now_s)
 
     def put_waiting(self, job: WaitingJob) -> None:
         """A new one, or another version of one that waits or ran."""
@@ -72,7 +76,11 @@ class Planner:
     def reorder(self, jobs: Iterable[WaitingJob]) -> None:
         """Jobs that wait, of which nothing but the order is another one."""
         for job in jobs:
-            self.waiting[job.job_id] = job
+            if job.job_id not in self.choosing:
+                self.waiting[job.job_id] = job
+                continue
+            self.choosing[job.job_id] = job
+            self.waiting[job.job_id] = replace(job, reservation=self.waiting[job.job_id].reservation)
         for found in self.compiler.classes.values():
             found.reorder(self.waiting)
         for keys in (*self.orders.values(), self.claimants, self.preemptors):
@@ -92,19 +100,9 @@ class Planner:
     def drop_job(self, job_id: JobId) -> None:
         """It has ended, or does not wait any longer. Of one that is unknown nothing happens."""
         job = self.waiting.pop(job_id, None)
-        if job is not None:
-            found = self.class_of.pop(job_id, None)
-            if found is None:
-                self.asleep.remove((job.earliest_s, job_id))
-            else:
-                found[0].drop(_key(job))
-                order = self.orders[job.reservation]
-                del order[bisect_left(order, _key(job))]
-                for some in (self.claimants, self.preemptors):
-                    if (at := bisect_left(some, _key(job))) < len(some) and some[at] == _key(job):
-                        del some[at]
-                if not found[0].keys:
-                    del self.compiler.classes[found[1]]
+        self.choosing.pop(job_id, None)
+        if job is not None and not self._delist(job):
+            self.asleep.remove((job.earliest_s, job_id))
         self.estate.drop_running(job_id)
         self.limits.drop_running(job_id)
         self.yielding.pop(job_id, None)
@@ -113,6 +111,14 @@ class Planner:
             self.compiler.forget_unused()
             classes = self.compiler.classes.values()
             self.rooms.forget_unused(kind for one in classes for option in one.options for kind, _ in option.parts)
+
+    def move(self, job_id: JobId, reservation: str) -> None:
+        """One of those that are `choosing`, to another one of its reservations."""
+        job = self.waiting[job_id]
+        if job.reservation != reservation:
+            self._delist(job)
+            self.waiting[job_id] = replace(job, reservation=reservation)
+            self._enlist(self.waiting[job_id])
 
     def put_node(self, node: Node) -> None:
         """A new one, or another version of one."""
@@ -157,7 +163,7 @@ class Planner:
         self._build(
             estate.nodes.values() if nodes is None else nodes,
             list(estate.running.values()),
-            list(self.waiting.values()),
+            [self.choosing.get(job_id, job) for job_id, job in self.waiting.items()],
             estate.reservations if reservations is None else reservations,
         )
 
@@ -174,7 +180,7 @@ class Planner:
         self.compiler = Compiler(self.estate, self.limits)
         self.rooms = Rooms(self.estate)
         self.waiting, self.class_of, self.orders = {}, {}, {}
-        self.claimants, self.preemptors, self.yielding = [], [], {}
+        self.claimants, self.preemptors, self.yielding, self.choosing = [], [], {}, {}
         for job in running:
             self._put_running(job)
         for waiter in waiting:
@@ -191,6 +197,23 @@ class Planner:
         if job.preempts and not job.reservation:
             insort(self.preemptors, _key(job))
         self.class_of[job.job_id] = (found, key)
+        if job.other_reservations:
+            self.choosing.setdefault(job.job_id, job)
+
+    def _delist(self, job: WaitingJob) -> bool:
+        """False if it was not in the order yet."""
+        found = self.class_of.pop(job.job_id, None)
+        if found is None:
+            return False
+        found[0].drop(_key(job))
+        order = self.orders[job.reservation]
+        del order[bisect_left(order, _key(job))]
+        for some in (self.claimants, self.preemptors):
+            if (at := bisect_left(some, _key(job))) < len(some) and some[at] == _key(job):
+                del some[at]
+        if not found[0].keys:
+            del self.compiler.classes[found[1]]
+        return True
 
 
 def _key(job: WaitingJob) -> Key:

@@ -151,6 +151,8 @@ class WaitingJob:
     """What limits count of it, if that is not its first shape's total: names of vectors, JOBS, NODES, licences."""
     reservation: str = ""
     """Runs in this reservation only; "": outside all."""
+    other_reservations: tuple[str, ...] = ()
+    """In which it may run instead, in the order of preference: it runs in the one where it can start the soonest."""
     earliest_s: float = -math.inf
     """Neither starts nor is planned before."""
     preempts: frozenset[str] = frozenset()

@@ -262,6 +262,7 @@ class _Walk:
             places=_places(placed),
             is_bound=is_bound or len({kind for kind, _ in option.parts}) > 1,
             walltime_s=walltime_s,
+            reservation=option.pool,
         )
         self._rooms.occupy(option, placed, self.now_s, self.now_s + walltime_s)
         self._tally.release(counted, walltime_s)

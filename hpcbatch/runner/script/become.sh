@@ -7,17 +7,9 @@
 # hold NAME=VALUE...: the later one of two equal names counts.
 hold() {
   held=0 split=--
-  env=$(command -v env)
-  case $env in
-    /*) ;;
-    *) [ ! -x /usr/bin/env ] || env=/usr/bin/env ;; # busybox's shell would take its own
-  esac
   signals=--default-signal=INT,QUIT # a shell without job control lets its background children ignore these two
-  # shellcheck disable=SC2016
-  v0=. "$env" -S "-i $signals -- "'a=${v0}' true 2>/dev/null || {
-    v0=. "$env" -S '-i -- a=${v0}' true 2>/dev/null || split=
-    "$env" $signals true 2>/dev/null || signals=
-  }
+  env=$HPCBATCH_ENV                 # the engine has tried it
+  [ -x "$env" ] || find_env
   if [ -z "$split" ]; then
     (umask 077 && printf '%s\000' "$@" >"$run/held.$$" && entries "$run/held.$$" >"$run/held.$$.sh")
     return
@@ -30,6 +22,20 @@ hold() {
     esac
     split="$split $name=\${v$held}"
   done
+}
+
+# find_env: sets $env, $split and $signals, by what the image's takes.
+find_env() {
+  env=$(command -v env)
+  case $env in
+    /*) ;;
+    *) [ ! -x /usr/bin/env ] || env=/usr/bin/env ;; # busybox's shell would take its own
+  esac
+  # shellcheck disable=SC2016
+  v0=. "$env" -S "-i $signals -- "'a=${v0}' true 2>/dev/null || {
+    v0=. "$env" -S '-i -- a=${v0}' true 2>/dev/null || split=
+    "$env" $signals true 2>/dev/null || signals=
+  }
 }
 
 become() {

@@ -59,7 +59,8 @@ case $1 in
     cat >/dev/null
     . "$root/runner/processes.sh"
     trap '' HUP
-    my_session=$(session_of $$)
+    session_of $$
+    my_session=$session
     signal_here 1 all
     sleep "$kill_delay_s"
     kill_all

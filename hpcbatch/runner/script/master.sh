@@ -42,11 +42,11 @@ wait_for_word() {
 # Everything that start.sh sources or runs.
 prepare_script() {
   umask 077
-  {
+  [ "$HPCBATCH_PREPARED" = yes ] && [ -e "$run/submitted.sh" ] || {
     entries "$run/pod.env" '/^PWD=/d' '/^OLDPWD=/d' '/^SHLVL=/d' '/^_=/d' '/^HPCBATCH_/d' '/^KUBERNETES_/d' >"$run/pod.sh" &&
       entries "$root/job/environment" '/^OMPI_PRTERUN=.*\/run\/job\/prterun$/d' >"$run/submitted.sh" # another job's
   } || fail LaunchFailed "cannot read the job's environment"
-  [ "$kind" != script ] || cat "$root/job/script" >"$run/$script_name" || fail LaunchFailed "cannot copy the script to $run"
+  [ "$kind" != script ] || [ -x "$run/$script_name" ] || cat "$root/job/script" >"$run/$script_name" || fail LaunchFailed "cannot copy the script to $run"
   umask "$umask"
 }
 
@@ -57,7 +57,8 @@ start_script() {
   trap 'stop walltime' USR1
   trap 'stop cput' USR2
   echo $$ >"$run/runner" # of own_job.sh
-  started=$(date +%s)
+  time_of_day
+  started=$today
   write_report "the pod was killed before its runner could report" reason Signalled started "$started"
   # setsid --wait alone distinguishes an exit code above 128 from a signal; elsewhere the shell's own message does.
   launcher='setsid --fork --wait'
@@ -118,8 +119,12 @@ stop() {
       ! grep -q '^preempt ' "$requests" 2>/dev/null || text=$preempted_text
       ;;
   esac
-  write_error "$text" used_s "$used_s" limit_s "$most_s" \
-    job_id "$job_id" host "$host" time "$(date +%Y-%m-%dT%H:%M:%S)"
+  if [ -n "$summary_text" ]; then
+    ended_by=$text
+  else
+    write_error "$text" used_s "$used_s" limit_s "$most_s" \
+      job_id "$job_id" host "$host" time "$(date +%Y-%m-%dT%H:%M:%S)"
+  fi
   end_job
 }
 
@@ -174,7 +179,8 @@ wait_for_script() {
     code=$?
     [ -n "$status" ] && [ $code = 127 ] || status=$code # 127: the shell has reported it before
   done
-  ended=$(date +%s)
+  time_of_day
+  ended=$today
   trap '' TERM INT USR1 USR2
   if [ -n "$event" ]; then
     # the script itself has gone, what it started may still be tidying up
@@ -224,7 +230,9 @@ finish() {
     held=$(sed -n 's/^held_bytes //p' "$HPCBATCH_MEMORY_EVENTS")
     most=$(sed -n 's/^limit_bytes //p' "$HPCBATCH_MEMORY_EVENTS")
   }
-  if [ -n "$held" ]; then
+  if [ -n "$summary_text" ] && [ $killed -gt 0 ]; then
+    ended_by=$memory_text
+  elif [ -n "$held" ]; then
     write_error "$memory_text" job_id "$job_id" used_bytes "$held" limit_bytes "$most" \
       used_kib "$((held / 1024))" limit_kib "$((most / 1024))"
   elif [ $killed -gt 0 ]; then
@@ -252,6 +260,7 @@ finish() {
   [ -z "$private_dir" ] || rm -rf "$private_dir"
   tell_of_worlds
   [ -z "$reason" ] || tell_of_links
+  write_summary
   deliver_output
   if [ -z "$event" ] && [ "$reason" != OutOfMemory ]; then
     output_problem

@@ -8,18 +8,21 @@
 
 # know_own_session: writes the runner's session for the programs that sshd starts; empty where process ids are shared.
 know_own_session() {
-  own_session=
-  [ -n "$HPCBATCH_ROOT" ] || [ "${HPCBATCH_TERMINAL_PARENT:-$PPID}" -gt 1 ] || own_session=$(session_of $$)
+  session=
+  [ -n "$HPCBATCH_ROOT" ] || [ "${HPCBATCH_TERMINAL_PARENT:-$PPID}" -gt 1 ] || session_of $$
+  own_session=$session
   echo "$own_session" >"$run/own_session"
   [ -z "$HPCBATCH_TERMINAL" ] || echo "$HPCBATCH_TERMINAL" >"$run/terminal" # no part of the job, but leads its session
 }
 
+# session_of PID: sets $session
 session_of() {
+  session=
   { read -r line <"/proc/$1/stat"; } 2>/dev/null || return 0
   # pid (command) state parent group session: the command may hold anything
   # shellcheck disable=SC2086
   set -- ${line##*) }
-  echo "$4"
+  session=$4
 }
 
 # look: one walk through /proc, since not every image has ps. Sets

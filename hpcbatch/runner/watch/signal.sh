@@ -6,7 +6,8 @@ root=${HPCBATCH_ROOT:-/hpcbatch}
 . "$root/runner/common.sh"
 . "$root/runner/processes.sh"
 . "$root/conf/job.sh"
-my_session=$(session_of $$)
+session_of $$
+my_session=$session
 case $1 in
   9) kill_all ;;
   19) stop_all ;;

@@ -56,7 +56,7 @@ watch() {
       look_at_links
       see_wrf
       next_sample=$((now + 100 + count / 2)) # more seldom where a walk takes longer
-    elif [ $now -lt $((began + 300)) ]; then # a script's first launch may be over before the next sample
+    elif [ $now -lt $((began + 300)) ] && [ $pause -gt 10 ]; then # a script's first launch may be over before the next sample
       look
       look_at_links
     fi

@@ -15,10 +15,13 @@ prepare_to_judge_wrf() {
   : >"$run/before_wrf"
   printf 'start %s\nstart %s\n' "$submit_dir" "$work_dir" >"$run/wrf_places"
   # its shell is worth a look, too: a run that fails at once may not be seen
-  if [ "$kind" = script ] && grep -q 'wrf\.exe\|real\.exe' "$run/$script_name" 2>/dev/null; then
-    : >"$run/names_wrf"
-    ! grep -q 'real\.exe' "$run/$script_name" || : >"$run/names_real"
+  mentions=
+  if [ "$kind" = script ] && ! { read -r mentions <"$run/mentions"; } 2>/dev/null; then
+    ! grep -q 'wrf\.exe' "$run/$script_name" 2>/dev/null || mentions=wrf.exe
+    ! grep -q 'real\.exe' "$run/$script_name" 2>/dev/null || mentions="$mentions real.exe"
   fi
+  [ -z "$mentions" ] || : >"$run/names_wrf"
+  case $mentions in *real.exe) : >"$run/names_real" ;; esac
   # what an earlier job has left in files that are appended to is not this one's
   for file in "$stdout" "$stderr"; do
     if [ -f "$file" ]; then wc -c <"$file"; else echo 0; fi

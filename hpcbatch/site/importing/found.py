@@ -27,6 +27,7 @@ class Setting(NamedTuple):
     place: Place
     key: str
     value: str
+    operator: str = "="
 
     def __str__(self) -> str:
         text = f"{self.key}={self.value}"
@@ -106,6 +107,8 @@ class Found:
         self.limits: dict[tuple[str, str], Setting] = {}
         self.standing: dict[str, Standing] = {}
         """Maui's standing reservations, by name."""
+        self.typed: list[tuple[str, Setting]] = []
+        """PBS's settings that an operator types as they are, with their queues; "": the server's."""
         self._carried: dict[Setting, None] = {}
         self._left: dict[Left, None] = {}
         self._own: dict[Setting, None] = {}

@@ -15,7 +15,7 @@ from hpcbatch.typed import Final
 
 _LINE = re.compile(r"\s*([A-Za-z][\w.]*)(?:\[([^\]]*)\])?\s*=?\s*(.*?)\s*")
 _ATTRIBUTE = re.compile(r"""([A-Za-z][\w.]*(?:\[[^\]]*\])?)\s*[+-]?=\s*(?:"([^"]*)"|(\S*))""")
-_ORDER = "the order of jobs is Volcano's: its plugins drf, priority and proportion"
+_ORDER = "who goes first is set by the keys priority and backfillDepth, and by sacctmgr: see docs/accounts.md"
 _LIMITS = "limits of users, groups, accounts and QOS are a namespace's quota: hpcbatch user add --quota-cpus"
 _WHERE = "where pods go is Volcano's: its plugins nodeorder and binpack"
 _POLICY = "a policy of the scheduler, for which site.yaml has no key"
@@ -115,7 +115,7 @@ def _class(queue: Queue, key: str, setting: Setting, found: Found) -> None:
     elif key.startswith(("PRIORITY", "FS", "QLIST", "QDEF", "FLAGS")):
         found.leave(setting, _ORDER)
     else:
-        found.leave(setting, "how many jobs run at once is a user's quota, or the capability of the Volcano Queue")
+        found.leave(setting, "which limits qmgr and sacctmgr set is told in docs/accounts.md")
 
 
 def _node(index: str, key: str, setting: Setting, found: Found) -> None:

@@ -4,16 +4,25 @@ from __future__ import annotations
 
 from hpcbatch.typed import Final
 
-AT_ONCE = "how many jobs run at once is a user's quota, or the capability of the Volcano Queue"
-ORDER = "the order of jobs and queues is Volcano's: set weight or priority of the Volcano Queue"
+AT_ONCE = "which limits qmgr and sacctmgr set is told in docs/accounts.md"
+ORDER = "who goes first is set by the keys priority and backfillDepth, and by sacctmgr: see docs/accounts.md"
 ACCESS: Final = "who may use a queue has no key: every user of the cluster may use each queue"
+LIMITS: Final = frozenset(
+    {
+        *("max_run", "max_run_res", "max_queued", "max_queued_res", "max_run_soft", "max_run_res_soft"),
+        *("queued_jobs_threshold", "queued_jobs_threshold_res", "max_running", "max_queuable"),
+        *("max_user_run", "max_group_run", "max_user_res", "max_group_res"),
+        *("max_user_run_soft", "max_group_run_soft", "max_user_res_soft", "max_group_res_soft"),
+    }
+)
+"""Of the server and of queues: hpcbatch's qmgr takes them as they are."""
+OF_SERVER: Final = frozenset({"job_sort_formula", "backfill_depth", "eligible_time_enable"})
+"""Likewise, of the server alone."""
 LEFT: Final[tuple[tuple[str, str], ...]] = (
     ("max_", AT_ONCE),
     ("queued_jobs_threshold", AT_ONCE),
-    ("job_sort_formula", ORDER),
-    ("backfill_depth", ORDER),
+    ("backfill_depth", "planned starts are counted over all queues, since these share nodes: set backfillDepth"),
     ("node_group_", "network topology is Volcano's: its HyperNodes"),
-    ("eligible_time_enable", ORDER),
     ("fairshare_", ORDER),
     ("est_start_time", ORDER),
     ("managers", "admins are those whom Kubernetes gives the rights"),
@@ -44,7 +53,7 @@ job_force_cancel_time job_full_report_time job_history_enable job_log_file_max_s
 job_log_keep_days job_nanny job_start_timeout job_stat_rate job_suffix_alias job_sync_timeout keep_completed
 kill_delay_mode legacy_vmem license_count license_linger lock_file lock_file_check_rate lock_file_update_time
 log_events log_file_max_size log_file_roll_depth log_keep_days log_level max_concurrent_provision
-max_group_run_soft max_threads max_user_run_soft min_threads moab_array_compatible moab_use_gpu mom_job_sync
+max_threads min_threads moab_array_compatible moab_use_gpu mom_job_sync
 next_job_id next_job_number no_mail_force node_check_rate node_id node_location_server node_pack node_ping_rate
 node_submit_exceptions note_append_on_error np_default pass_cpuclock pbs_license_file_location
 pbs_license_fileloc pbs_license_info pbs_license_linger_time pbs_license_max pbs_license_min pbs_version

@@ -8,9 +8,8 @@ from collections.abc import Iterable, Mapping
 
 from hpcbatch.dataclass import dataclass, replace
 from hpcbatch.model.site import QueueConfig, Translation, Word
-from hpcbatch.site.importing import names
+from hpcbatch.site.importing import limits, names, standing
 from hpcbatch.site.importing.found import Found, Node, Place, Queue, Setting
-from hpcbatch.site.importing.standing import commands
 from hpcbatch.typed import Any, Final
 
 DEFAULT_RESOURCES: Final = {"ngpus": "nvidia.com/gpu", "gpu": "nvidia.com/gpu"}
@@ -43,6 +42,8 @@ class Plan:
     """Label → the nodes that have to get it."""
     reservations: tuple[str, ...] = ()
     """Commands of an operator's that make them."""
+    limits: tuple[str, ...] = ()
+    """Likewise: of PBS's server and queues."""
 
 
 def plan(found: Found, *, checks_accounts: bool = False) -> Plan:
@@ -51,9 +52,10 @@ def plan(found: Found, *, checks_accounts: bool = False) -> Plan:
     properties = _properties(found, labels)
     gpu_types = _gpu_types(found, labels)
     translations = [*gpu_types, *_words(found, labels), *(_accounts(found) if checks_accounts else ())]
+    queues = _queues(found, properties, labels)
     return Plan(
         server_name=_value(found, "server_name"),
-        queues=_queues(found, properties, labels),
+        queues=queues,
         node_properties=properties,
         resources=_resources(found, gpu_types),
         licenses=_licenses(found),
@@ -64,7 +66,8 @@ def plan(found: Found, *, checks_accounts: bool = False) -> Plan:
         priority=found.priority,
         preemption=found.preemption,
         node_labels={label: tuple(sorted(nodes, key=_natural)) for label, nodes in labels.items() if nodes},
-        reservations=tuple(commands(found)),
+        reservations=tuple(standing.commands(found)),
+        limits=tuple(limits.commands(found, {queue.name for queue in queues})),
     )
 
 

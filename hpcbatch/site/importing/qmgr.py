@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from hpcbatch.site.importing import pbs_keys, pbs_rows, sched_config
+from hpcbatch.site.importing import limits, pbs_keys, pbs_rows, sched_config
 from hpcbatch.site.importing.found import Found, Place, Queue, Setting
 from hpcbatch.site.importing.pbs_limits import resource
 from hpcbatch.site.importing.values import pbs_seconds, split, whole
@@ -115,7 +115,8 @@ def _attributes(of: str, rest: str, place: Place, found: Found) -> Iterator[Sett
         if match is None:
             found.wrong(place, f"{rest[end:][:60]!r}: expected attribute = value")
             return
-        yield Setting(place, of + match[1], next(part for part in match.groups()[2:] if part is not None))
+        value = next(part for part in match.groups()[2:] if part is not None)
+        yield Setting(place, of + match[1], value, match[2])
         end = max(match.end(), end + 1)
 
 
@@ -129,6 +130,8 @@ def _server(setting: Setting, found: Found, acl: _Acl) -> None:
         found.value("default_queue", setting.value.partition("@")[0], setting)
     elif key == "job_history_duration":
         _time("history_kept_s", setting, found)
+    elif key in pbs_keys.OF_SERVER:
+        limits.typed(found, "", setting)
     elif key in {"acl_hosts", "acl_host_enable", "acl_logic_or"}:
         found.own(setting)  # the server's hosts
     else:
@@ -146,6 +149,8 @@ def _queue(queue: Queue, key: str, setting: Setting, found: Found, acl: _Acl) ->
         "default_chunk",
     }:
         resource(queue, group.lower(), name, setting, found)
+    elif group.lower() in pbs_keys.LIMITS:
+        limits.typed(found, queue.name, setting)
     elif key == "route_destinations":
         queue.routes += tuple(part.partition("@")[0] for part in split(setting.value))
         found.carried(setting)

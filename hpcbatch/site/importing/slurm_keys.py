@@ -8,7 +8,7 @@ from hpcbatch.typed import Final
 
 _NONE = frozenset({"", "none", "(null)", "no", "0", "off", "-1", "infinite", "unlimited"})
 _SCRIPTS = "no script of the site runs before or after jobs: put it into the image, or use a policy of Kubernetes"
-_ORDER = "the order of jobs is Volcano's: its plugins drf, priority and proportion"
+_ORDER = "who goes first is set by the keys priority and backfillDepth, and by sacctmgr: see docs/accounts.md"
 _MEMORY = "limits of memory are of a node: set maxMemoryPerNode and defaultMemoryPerNode by hand"
 _POWER = "nodes are stopped and started by the cluster's own autoscaler: set autoscaling: true if there is one"
 _PLUGIN = "plugins of slurmctld and sbatch are not run: what they change can be a translation"

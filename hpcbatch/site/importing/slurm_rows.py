@@ -16,7 +16,7 @@ Row = Mapping[str, Setting]
 NOT_SET: Final = frozenset({"", "(null)", "n/a", "none", "unlimited", "infinite", "infinity", "-1", "all"})
 _NO = frozenset({"no", "false", "0", "off", "disabled"})
 _ACCESS = "who may use a queue has no key: every user of the cluster may use each queue"
-_ORDER = "the order of jobs and queues is Volcano's: set weight or priority of the Volcano Queue"
+_ORDER = "set priorityTier of the queue, and partitionFactors of the key priority: see docs/accounts.md"
 _SHAPE = "a job's pods are as it asks for them: there is no key"
 _PER_CPU = "limits of memory are of a node: set maxMemoryPerNode and defaultMemoryPerNode by hand"
 

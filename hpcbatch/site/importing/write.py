@@ -65,6 +65,9 @@ def site_yaml(plan: Plan, found: Found, files: Sequence[str], image: str | None)
     if plan.reservations:
         lines += ["", "# The standing reservations: an operator makes them so, once hpcbatch runs."]
         lines += [line for command in plan.reservations for line in _wrapped(command)]
+    if plan.limits:
+        lines += ["", "# Limits of PBS's server and queues: an operator types them so, once hpcbatch runs."]
+        lines += [line for command in plan.limits for line in _wrapped(command)]
     lines += _left(found)
     return "\n".join(lines) + "\n"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -55,6 +56,8 @@ class Run:
 @dataclass
 class Log:
     runs: list[Run] = field(default_factory=list)
+    withdrawn: Counter[str] = field(default_factory=Counter)
+    """How often a job's first pod began, but its script was not to start any more. The job shows as running then."""
 
     def of(self, name: str) -> list[Run]:
         return [run for run in self.runs if run.name == name]
@@ -165,6 +168,7 @@ class Stage(PlayKubelet):
             return False
         del self._playing[playing.uid]
         if first == NO_POD:
+            self.log.withdrawn[playing.name] += 1
             why = "reason=Withdrawn\nmessage=the job was held or changed before it could start"
         else:
             why = "reason=LaunchFailed\nmessage=the job has been started before and is not rerunnable"

@@ -115,8 +115,12 @@ def test_standard_input(session: Session) -> None:
     ("arguments", "kind", "text"),
     [
         (["nosuch.sh"], HpcBatchError, "cannot read nosuch.sh: No such file or directory"),
-        (["plain.sh"], UsageError, "plain.sh has no lines with #PBS or #SBATCH: say with --as whose script it is"),
-        (["--as", "lsf", "plain.sh"], HpcBatchError, "dialect 'lsf' is not known here: expected pbs or slurm"),
+        (
+            ["plain.sh"],
+            UsageError,
+            "plain.sh has no lines with #BSUB or #PBS or #SBATCH: say with --as whose script it is",
+        ),
+        (["--as", "sge", "plain.sh"], HpcBatchError, "dialect 'sge' is not known here: expected lsf or pbs or slurm"),
         (["12"], UnreachableError, "no cluster is configured"),
     ],
 )

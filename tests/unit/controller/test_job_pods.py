@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
+import pytest
+
 from hpcbatch.api.informer import Informer
 from hpcbatch.api.port import Api, Object, ObjectList, WatchEvent
 from hpcbatch.controller.job_pods import JobPods, SeenPods
@@ -111,3 +113,28 @@ def test_what_a_pods_event_told_is_kept_until_the_job_is_gone() -> None:
     assert found.are_complete
     cluster.pods.forget(KEY)
     assert [one.is_preempted for one in cluster.look("Running").views] == [False]
+
+
+def test_an_end_whose_event_is_late_is_looked_for_again_without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster, clock = Cluster(), [100.0]
+    monkeypatch.setattr("hpcbatch.controller.job_pods.time.monotonic", lambda: clock[0])
+    cluster.show(pod("a"))
+    assert cluster.seen("Completed") == [("Running", "a", False)]
+    assert cluster.pods.late_s(KEY) == 0.5
+    clock[0] += 1.75
+    cluster.seen("Completed")
+    assert cluster.pods.late_s(KEY) == 0.25
+    cluster.show()
+    cluster.pods.on_event(KEY, 7, WatchEvent("DELETED", pod("a", "Failed")))
+    assert cluster.seen("Completed") == [("Failed", "a", True)]
+    assert cluster.pods.late_s(KEY) is None
+
+
+def test_an_end_whose_event_never_comes_is_not_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster, clock = Cluster(), [100.0]
+    monkeypatch.setattr("hpcbatch.controller.job_pods.time.monotonic", lambda: clock[0])
+    cluster.show(pod("a"))
+    cluster.seen("Completed")
+    clock[0] += 2.5
+    assert cluster.seen("Completed") == [("Running", "a", False)]
+    assert cluster.pods.late_s(KEY) is None

@@ -347,6 +347,16 @@ def test_a_volcano_job_that_nobody_wrote_down_counts() -> None:
     assert world.gate.take(first) is None
 
 
+def test_a_job_that_starts_as_soon_as_it_is_let_go_keeps_its_place() -> None:
+    """Its record shows it as held until its Volcano Job is made."""
+    world = World(nodes=1)
+    first, second = job(1, cpus=2), job(2, cpus=2)
+    world.written(replace(first, status=replace(first.status, state=JobState.HELD, reason=Reason.DEPENDENCY)))
+    assert world.gate.take(first) is None
+    world.gate.on_batchjob(WatchEvent("MODIFIED", world.batchjobs.objects[NS, first.object_name]))
+    assert world.gate.take(second) is not None
+
+
 def test_one_that_volcano_starts_anew_keeps_its_place() -> None:
     """Also for a controller that has just started, long after the Volcano Job was made."""
     world = World(nodes=1)

@@ -80,3 +80,19 @@ def test_an_event_that_comes_before_the_answer(standings: Standings, cache: Cach
     assert len(standings.others()) == 1
     hear(standings, cache, "DELETED", record())
     assert standings.others() == []
+
+
+def test_a_broken_record_does_not_keep_others_from_being_counted(standings: Standings, cache: Cache) -> None:
+    broken = record("nonsense")
+    broken["metadata"] = {**broken["metadata"], "name": "broken"}
+    hear(standings, cache, "ADDED", record())
+    hear(standings, cache, "ADDED", broken)
+    assert len(standings.others()) == 1
+
+
+def test_the_cache_may_know_a_job_before_its_event_is_handled(standings: Standings, cache: Cache) -> None:
+    standings.add(record())
+    cache.objects["a", "x"] = record()
+    assert len(standings.others()) == 1
+    hear(standings, cache, "ADDED", record())
+    assert len(standings.others()) == 1

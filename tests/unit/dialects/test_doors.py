@@ -38,8 +38,8 @@ def test_each_dialect_has_a_door() -> None:
 
 
 def test_another_has_none() -> None:
-    with pytest.raises(HpcBatchError, match=r"^dialect 'lsf' is not known here: expected pbs or slurm$"):
-        door("lsf")
+    with pytest.raises(HpcBatchError, match=r"^dialect 'sge' is not known here: expected lsf or pbs or slurm$"):
+        door("sge")
 
 
 def test_the_runner_reads_each_word() -> None:

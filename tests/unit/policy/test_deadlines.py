@@ -9,7 +9,7 @@ import pytest
 from hpcbatch.model.record import JobStatus
 from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.state import JobState, Reason
-from hpcbatch.policy.deadlines import least_s, seconds_left, shortened, unshortened
+from hpcbatch.policy.deadlines import least_s, seconds_left, shortened, without_grant
 from hpcbatch.policy.decide import decide
 from hpcbatch.policy.statuses import queued_again
 from tests.unit.policy.job_seen import NOW, START, pod, seen
@@ -86,7 +86,7 @@ def test_a_run_gets_a_shorter_walltime_and_the_next_all_again(
     starts = shortened(waits, least, given_s)
     assert starts.walltime_s == walltime_s
     assert shortened(starts, least, given_s) == starts
-    assert unshortened(starts) == waits
+    assert without_grant(starts) == waits
     assert queued_again(starts, NOW).walltime_s == full_s
 
 

@@ -345,6 +345,17 @@ def test_a_restart_is_counted_once() -> None:
     assert again.run_count == 2
 
 
+def test_a_lost_run_of_a_held_job_is_over() -> None:
+    """Volcano starts it anew, but its user has held it since: it shows no start, and can be released."""
+    status = decide(seen(phase="Running", pods=[RUNNING])).status
+    decision = decide(seen(phase="Pending", pods=[pod(node="")], status=status, spec={"hold": True}))
+    assert (decision.status.state, decision.status.reason) == (JobState.HELD, Reason.HELD_BY_USER)
+    assert decision.status.start_time is None
+    assert decision.status.hosts == ()
+    assert len(decision.status.past_runs) == 1
+    assert decision.delete
+
+
 @pytest.mark.parametrize("phase", ["Pending", "Running", "Restarting", "Aborting"])
 @pytest.mark.parametrize(("rerunnable", "count"), [(True, 1), (False, 0)])
 def test_a_run_that_is_seen_only_when_its_pod_is_taken_away(phase: str, rerunnable: bool, count: int) -> None:

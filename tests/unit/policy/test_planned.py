@@ -336,22 +336,3 @@ def test_every_why_has_a_reason(why: Why) -> None:
 )
 def test_a_shown_priority_is_about_right(shown: int | None, rank: float | None, expected: int | None) -> None:
     assert planned.shown_rank(shown, rank) == expected
-
-
-@pytest.mark.parametrize(
-    ("asked", "queue", "wanted"),
-    [("r", "q", "r"), ("gone", "q", "gone"), ("word", "q", ""), ("", "q", ""), ("", "R12", "R12")],
-)
-def test_the_reservation_of_a_job(asked: str, queue: str, wanted: str) -> None:
-    """One that has gone is still the job's, one of the site's own words is none."""
-    queues = (QUEUE, QueueConfig(name="R12", volcano_queue="q", reservation="R12"))
-    record = replace(job(attributes={"reservation": asked}), queue=queue)
-    assert planned.reservation_of(record, replace(SITE, queues=queues)) == wanted
-
-
-def test_a_reservation_for_the_plan() -> None:
-    found = reserved("r", Flag.OVERLAP, users=("ann", "bob"), accounts=("-x",))
-    (one,) = planned.reservations_of(found, [(NOW, NOW + timedelta(hours=1))])
-    assert (one.name, one.start_s, one.nodes) == ("r", NOW.timestamp(), {"n1": None})
-    assert (sorted(one.users), sorted(one.denied_accounts), sorted(one.accounts)) == (["ann", "bob"], ["x"], [])
-    assert (one.may_overlap, one.goes_before, one.cuts_s) == (True, False, float("inf"))

@@ -10,10 +10,12 @@ import pytest
 from hpcbatch.model.site import Launcher
 from hpcbatch.policy.views import (
     FirstTaken,
-    node_rooms,
+    empty_room,
     pod_news,
+    pod_requests,
     pod_views,
     problem_from_events,
+    rooms_of,
     volcano_job_news,
     volcano_job_view,
 )
@@ -194,7 +196,10 @@ def test_node_rooms() -> None:
         node("drained", unschedulable=True),
         node("last", taints=("PreferNoSchedule",)),
     ]
-    rooms = node_rooms(nodes, [pod(), pod("other"), pod("ended", phase="Succeeded"), pod("unbound", node="")])
+    empty = [(node["metadata"]["name"], empty_room(node)) for node in nodes]
+    rooms = rooms_of(
+        empty, map(pod_requests, [pod(), pod("other"), pod("ended", phase="Succeeded"), pod("unbound", node="")])
+    )
     assert [(room.free("cpu"), room.free("memory"), room.free("nvidia.com/gpu")) for room in rooms] == [
         (0, 8 << 30, 2),
         (1900, 8 << 30, 2),

@@ -58,6 +58,22 @@ def test_one_that_has_room_and_may_not_take_it() -> None:
     )
 
 
+def test_one_that_was_exchanged_says_whose_place_it_has() -> None:
+    """So do the members of an array, which stand where that does."""
+    line = [row(3, place_of=7), row(7, place_of=3), row(5)]
+    assert why(line[0], line, NOW, UTC).startswith(
+        "Job 3 is number 3 of 3 that wait in queue q, in the place of job 7, with which it was exchanged (qorder), "
+        "behind 7 of ann (2 CPUs), 5 of ann (2 CPUs). "
+    )
+    assert why(line[2], line, NOW, UTC).startswith("Job 5 is number 2 of 3 that wait in queue q, behind 7 of ann")
+    array, other = row(2, array_indices="0-1", place_of=5), row(5, place_of=2)
+    member = row(12, array_id=2, array_index=1)
+    assert why(member, [array, other, member], NOW, UTC).startswith(
+        "Job 2[1] is number 2 of 2 that wait in queue q, in the place of job 5, with which it was exchanged (qorder), "
+        "behind 5 of ann"
+    )
+
+
 def test_one_without_a_walltime() -> None:
     assert "It has no walltime" in said(row(5, Reason.PRIORITY, message="no room", walltime_s=None))
 

@@ -62,6 +62,8 @@ TIMES = ("StartTime=14:00", "Duration=60")
             id="cores",
         ),
         pytest.param(("StartTime=14:00", "Dur=unlimited", "NodeC=1k", "Groups=g"), {"node_counts": (1024,)}, id="1k"),
+        pytest.param((*TIMES, "NodeCnt=1", "Users=a", "Flags=s"), {"flags": (Flag.STATIC,)}, id="static"),
+        pytest.param((*TIMES, "NodeCnt=1", "Users=a", "Flags=Replace_D"), {"flags": (Flag.REPLACE_DOWN,)}, id="down"),
     ],
 )
 def test_create(words: tuple[str, ...], wanted: dict[str, object]) -> None:
@@ -112,12 +114,30 @@ def test_what_is_refused(words: tuple[str, ...], says: str) -> None:
 
 @pytest.mark.parametrize(
     "word",
-    ["Flags=ANY_NODES", "Flags=magnetic", "Flags=REPLACE", "Flags=NO_HOLD_JOBS_AFTER_END", "Licenses=a", "Watts=5"],
+    [
+        "Flags=ANY_NODES",
+        "Flags=magnetic",
+        "Flags=FIRST_CORES",
+        "Flags=REPLACE",
+        "Flags=NO_HOLD_JOBS_AFTER_END",
+        "Licenses=a",
+        "Watts=5",
+    ],
 )
 def test_what_is_not_here_says_why(word: str) -> None:
     with pytest.raises(SlurmUsageError) as caught:
         made(*TIMES, "NodeCnt=1", "Users=a", word)
     assert caught.value.text.split("\n")[1].startswith("scontrol: hpcbatch: ")
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [(("Nodes=n1",), "Invalid node name specified"), (("CoreCnt=2",), "CPU count specification invalid")],
+)
+def test_only_nodes_by_number_are_replaced(words: tuple[str, ...], says: str) -> None:
+    with pytest.raises(SlurmUsageError) as caught:
+        made(*TIMES, *words, "Users=a", "Flags=REPLACE_DOWN")
+    assert caught.value.text == f"Error creating the reservation: {says}"
 
 
 def test_the_name_of_one_without() -> None:
@@ -170,6 +190,7 @@ def test_update(words: tuple[str, ...], wanted: dict[str, object]) -> None:
         (("Users-=ann",), False, "Reservation request lacks users, groups or accounts"),
         (("Groups=g",), False, "Reservations can't have users and groups specified, only one or the other"),
         (("NodeCnt=0",), False, "Invalid node name specified"),
+        (("Flags+=REPLACE_DOWN",), False, "Invalid node name specified"),
         (("Flags=PART_NODES", "Nodes=ALL"), False, "Invalid partition name specified"),
         (("Flags=PART_NODES", "Partition=p"), False, "Invalid node name specified"),
     ],

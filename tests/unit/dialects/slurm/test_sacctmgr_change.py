@@ -61,11 +61,11 @@ def change(action: Action, entity: Entity, **fields: object) -> AccountChange:
         (
             ADD,
             Entity.QOS,
-            "high flags=DenyOnLimit,NoDecay MaxTRESPU=cpu=4,gres/gpu=1 preemptmode=requeue gracetime=60",
+            "high flags=DenyOnLimit,OverPartQOS MaxTRESPU=cpu=4,gres/gpu=1 preemptmode=requeue gracetime=60",
             {
                 "names": ("high",),
                 "settings": {
-                    "flags": NameEdit("=", ("DenyOnLimit", "NoDecay")),
+                    "flags": NameEdit("=", ("DenyOnLimit", "OverPartQOS")),
                     "MaxTRESPerUser": {"cpu": 4, "gres/gpu": 1},
                     "preemptMode": "REQUEUE",
                     "graceSeconds": 60,
@@ -101,6 +101,28 @@ def test_refused(action: Action, entity: Entity, words: str, text: str) -> None:
     with pytest.raises(SlurmUsageError) as error:
         read_change(action, entity, words.split())
     assert error.value.text.startswith(text)
+
+
+@pytest.mark.parametrize(
+    ("entity", "word", "undone"),
+    [
+        (Entity.USER, "MaxJobsAccrue=3", "MaxJobsAccrue=-1"),
+        (Entity.USER, "GrpJobsAccrue=3", "GrpJobsAccrue=-1"),
+        (Entity.ACCOUNT, "MaxTRESRunMins=cpu=9", "MaxTRESRunMins=cpu=-1"),
+        (Entity.QOS, "MaxJobsAccruePU=3", "MaxJobsAccruePU=-1"),
+        (Entity.QOS, "MaxJobsAccruePA=3", "MaxJobsAccruePA=-1"),
+        (Entity.QOS, "MinPrioThres=3", "MinPrioThres=-1"),
+        (Entity.QOS, "MaxTRESRunMinsPU=cpu=9", "MaxTRESRunMinsPU=cpu=-1"),
+        (Entity.QOS, "UsageThreshold=0.5", "UsageThreshold=-1"),
+        (Entity.QOS, "LimitFactor=2", "LimitFactor=-1"),
+        (Entity.QOS, "flags+=NoReserve", "flags-=NoReserve"),
+    ],
+)
+def test_what_would_have_no_effect_is_refused_but_may_be_taken_away(entity: Entity, word: str, undone: str) -> None:
+    with pytest.raises(SlurmUsageError) as error:
+        read_change(MODIFY, entity, ["x", "set", word])
+    assert error.value.text.startswith(f"sacctmgr: error: {word}: not supported here: ")
+    assert read_change(MODIFY, entity, ["x", "set", undone]).change.settings
 
 
 def test_amounts() -> None:

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import pwd
 from typing import Any
 
 import pytest
@@ -71,7 +73,18 @@ def test_start_message_of_a_plain_pod() -> None:
     plain = start(a_pod(), dataclasses.replace(USER, mode="plain"))
     assert plain["mounts"] == [], "where there are no mounts it would be everybody's"
     assert "HPCBATCH_MEMORY_DIR" not in plain["env"]
+    assert message["prepares"] == "", "it runs no runner"
     assert (message["termination"], message["cwd"], message["memory_bytes"]) == ("/dev/termination-log", "", 0)
+
+
+@pytest.mark.parametrize(("mode", "prepares"), [("user", "/.hpcbatch"), ("plain", "")])
+def test_what_the_runner_needs_is_prepared_where_it_runs(mode: str, prepares: str) -> None:
+    host = dataclasses.replace(USER, mode=mode, uid=os.getuid())
+    mounts = [{"name": "run", "mountPath": "/hpcbatch/run"}]
+    message = start(a_pod(container={"volumeMounts": mounts}), host, {"run": Volume("run", "/v/run")})
+    assert message["prepares"] == prepares
+    shell = pwd.getpwuid(os.getuid()).pw_shell
+    assert message["env"].get("HPCBATCH_LOGIN_SHELL") == (shell if prepares else None)
 
 
 def test_the_containers_own_variables_win() -> None:

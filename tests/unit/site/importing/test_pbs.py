@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import shlex
+
 import pytest
 
+from hpcbatch.dialects.pbs import server_limits, server_settings
+from hpcbatch.dialects.pbs.qmgr_parse import parse_request
 from hpcbatch.model.site import QueueConfig, Translation, Word
-from tests.unit.site.importing.reading import config, errors, left, planned
+from hpcbatch.site.importing import pbs_keys
+from hpcbatch.site.importing.plan import plan
+from hpcbatch.site.importing.write import site_yaml
+from tests.unit.site.importing.reading import config, errors, found_in, left, planned
 
 GI = 1 << 30
 SERVER = """\
@@ -81,13 +88,47 @@ def test_a_server() -> None:
         ),
     )
     assert left(SERVER) == [
-        "a:16: max_running: how many jobs run at once is a user's quota, or the capability of the Volcano Queue",
         "a:25: resources_max.mem: of all nodes of a job together there; here it is of each node",
         "a:27: started: open and close the Volcano Queue with vcctl queue operate",
         "a:29,30: acl_group_enable, acl_groups: who may use a queue has no key: every user of the cluster may use each"
         " queue",
         "a:4: route_destinations: it chose the first that takes a job; here route is another name of long",
     ]
+
+
+def test_limits_are_typed_by_an_operator_as_they_are() -> None:
+    text = """\
+create queue route queue_type = route, route_destinations = short
+set queue route max_queuable = 9
+create queue short queue_type = execution
+set queue short max_running = 20
+set queue short max_run_soft = "[u:PBS_GENERIC=3],[g:phys=8]"
+set queue short max_run_soft += '[u:"ann b"=5]'
+set queue short backfill_depth = 3
+set server max_run_res_soft.ncpus = [u:PBS_GENERIC=64]
+set server job_sort_formula = "ncpus * walltime"
+set server backfill_depth = 5
+set server eligible_time_enable = True
+"""
+    found = found_in(text)
+    made = plan(found)
+    assert made.limits == (
+        "qmgr -c 'set queue short max_running = 20'",
+        """qmgr -c 'set queue short max_run_soft = "[u:PBS_GENERIC=3],[g:phys=8]"'""",
+        """qmgr -c 'set queue short max_run_soft += '"'"'[u:"ann b"=5]'"'"''""",
+        """qmgr -c 'set server max_run_res_soft.ncpus = "[u:PBS_GENERIC=64]"'""",
+        """qmgr -c 'set server job_sort_formula = "ncpus * walltime"'""",
+        "qmgr -c 'set server backfill_depth = 5'",
+        "qmgr -c 'set server eligible_time_enable = True'",
+    )
+    assert [left.setting.place.line for left in found.left if left.setting.key.endswith("max_queuable")] == [2]
+    assert "# qmgr -c 'set server backfill_depth = 5'" in site_yaml(made, found, ["a"], "img:1").splitlines()
+    assert all(parse_request(shlex.split(line)[2]) for line in made.limits), "qmgr's grammar takes it"
+
+
+def test_every_limit_that_qmgr_takes_is_known() -> None:
+    assert {*server_limits.WORDS, *server_limits._OLD} == pbs_keys.LIMITS
+    assert pbs_keys.OF_SERVER == server_settings.NAMES
 
 
 @pytest.mark.parametrize(

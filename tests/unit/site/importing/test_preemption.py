@@ -89,7 +89,7 @@ def test_sched_config() -> None:
         ("preempt_order: X", "preemption.order has some of the letters"),
         ("preempt_prio: fairshare", "express queues preempt ordinary ones"),
         ("preempt_queue_prio: 0", "preemption.queuePriority is from 1 to 1023"),
-        ("by_queue: False", "the order of jobs and queues is Volcano's"),
+        ("by_queue: False", "who goes first is set by the keys"),
     ],
 )
 def test_what_pbs_has_and_site_yaml_has_not(line: str, why: str) -> None:

@@ -1,0 +1,31 @@
+"""`python -m bench.controller [NAME]...`: the controller's process alone, on played nodes. See bench/README.md."""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+from bench.controller import cost, memory
+
+NAMES = ("cost", "memory")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.controller", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(NAMES))
+    parser.add_argument("--nodes", type=int, nargs="+", default=cost.NODES, help="numbers of nodes; memory: the most")
+    parser.add_argument("--records", type=int, nargs="+", default=cost.RECORDS, help="records kept; memory: the most")
+    parser.add_argument("--jobs", type=int, default=cost.JOBS, help="of cost: jobs that are measured")
+    asked = parser.parse_args()
+    if unknown := [name for name in asked.names if name not in NAMES]:
+        parser.error(f"no benchmark {', '.join(unknown)}: expected {', '.join(NAMES)}")
+    load = os.getloadavg()[0]
+    print(f"load of this machine before: {load:.1f}; CPU times are worth something, rates only below 1", flush=True)
+    for name in asked.names or NAMES:
+        if name == "cost":
+            cost.main(tuple(asked.nodes), tuple(asked.records), asked.jobs)
+        elif name == "memory":
+            memory.main(max(asked.nodes), max(asked.records))
+
+
+main()

@@ -1,0 +1,120 @@
+"""Volcano and kubelets that cost next to nothing: Volcano Jobs get nodes at once, and their pods run for a while."""
+
+from __future__ import annotations
+
+import heapq
+import threading
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from itertools import cycle
+from typing import NamedTuple
+
+from hpcbatch.api.informer import Informer
+from hpcbatch.api.port import Object, WatchEvent
+from hpcbatch.api.resources import PODS, VOLCANO_JOBS
+from hpcbatch.engine.registry.registry import Registry
+from hpcbatch.errors import ConflictError, NotFoundError
+from hpcbatch.units import rfc3339
+from hpcbatch.volcano.job_objects import build_pod
+
+
+class _End(NamedTuple):
+    at: float
+    namespace: str
+    job: str
+    pods: Sequence[str]
+    began_s: int
+
+
+class PlacesAtOnce:
+    """Looks at no node's room: what it costs does not grow with nodes or jobs. Reports what the runner would."""
+
+    def __init__(self, registry: Registry, nodes: Sequence[str], run_s: float = 1.0) -> None:
+        self._registry, self._run_s, self._nodes = registry, run_s, cycle(nodes)
+        self._ends: list[_End] = []
+        self._changed = threading.Condition()
+        self._is_stopping = False
+        self._jobs = Informer(registry, VOLCANO_JOBS, on_event=self._on_job)
+        self._thread = threading.Thread(target=self._run, name="played-ends", daemon=True)
+        self.placed: list[str] = []
+        """Names of the Volcano Jobs, in the order in which they got nodes."""
+
+    def start(self) -> None:
+        self._jobs.start()
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._jobs.stop()
+        with self._changed:
+            self._is_stopping = True
+            self._changed.notify()
+        self._thread.join(10)
+
+    def _on_job(self, event: WatchEvent) -> None:
+        if event.type == "ADDED" and "deletionTimestamp" not in event.object["metadata"]:
+            try:
+                self._place(event.object)
+            except (NotFoundError, ConflictError):
+                pass  # taken back meanwhile
+
+    def _place(self, job: Object) -> None:
+        namespace, name = job["metadata"]["namespace"], job["metadata"]["name"]
+        self._phase(namespace, name, "Pending")
+        pods = []
+        for task in job["spec"]["tasks"]:
+            for index in range(task["replicas"]):
+                pod = build_pod(job, task, index, ())
+                pods.append(pod["metadata"]["name"])
+                self._registry.create(PODS, pod, namespace)
+                self._registry.bind(namespace, pods[-1], next(self._nodes))
+        began_s = int(time.time())
+        for pod_name in pods:
+            state = {"running": {"startedAt": _time(began_s)}}
+            self._status(namespace, pod_name, "Running", state, is_ready=True)
+        self._phase(namespace, name, "Running")
+        self.placed.append(name)
+        with self._changed:
+            heapq.heappush(self._ends, _End(time.monotonic() + self._run_s, namespace, name, pods, began_s))
+            self._changed.notify()
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                while not self._is_stopping and not (self._ends and self._ends[0].at <= time.monotonic()):
+                    self._changed.wait(self._ends[0].at - time.monotonic() if self._ends else None)
+                if self._is_stopping:
+                    return
+                end = heapq.heappop(self._ends)
+            try:
+                self._end(end)
+            except (NotFoundError, ConflictError):
+                pass  # deleted meanwhile
+
+    def _end(self, end: _End) -> None:
+        now_s = int(time.time())
+        report = f"exit_code=0\nwalltime_s=1\ncpu_s=0\nstarted={end.began_s}\nended={now_s}\nsession_id=1\n"
+        for pod in end.pods:
+            ended = {"exitCode": 0, "reason": "Completed", "message": report}
+            ended |= {"startedAt": _time(end.began_s), "finishedAt": _time(now_s)}
+            self._status(end.namespace, pod, "Succeeded", {"terminated": ended}, is_ready=False)
+        self._phase(end.namespace, end.job, "Completed")
+
+    def _phase(self, namespace: str, name: str, phase: str) -> None:
+        def change(job: Object) -> Object:
+            return {**job, "status": {**job.get("status", {}), "state": {"phase": phase}}}
+
+        self._registry.update(VOLCANO_JOBS, name, namespace, change, subresource="status")
+
+    def _status(self, namespace: str, name: str, phase: str, state: Object, *, is_ready: bool) -> None:
+        entry = {"name": "main", "image": "x", "imageID": "", "ready": is_ready, "restartCount": 0, "state": state}
+
+        def change(pod: Object) -> Object:
+            entry["name"] = pod["spec"]["containers"][0]["name"]
+            return {**pod, "status": {**pod["status"], "phase": phase, "containerStatuses": [entry]}}
+
+        self._registry.update(PODS, name, namespace, change, subresource="status")
+
+
+def _time(at_s: int) -> str:
+    return rfc3339(datetime.fromtimestamp(at_s, UTC))

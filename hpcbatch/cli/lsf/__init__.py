@@ -1,0 +1,1 @@
+"""The commands of LSF. Options and words: `hpcbatch.dialects.lsf`; what they do to jobs: `hpcbatch.client`."""

@@ -1,0 +1,149 @@
+"""Slots, requirements and GPUs become chunks."""
+
+from __future__ import annotations
+
+from hpcbatch.dataclass import dataclass
+from hpcbatch.dialects.lsf.gpu import GpuRequest, read_gpu
+from hpcbatch.dialects.lsf.request import Request
+from hpcbatch.dialects.lsf.resreq import BadRequirementError, Requirement, UnmetRequirementError, read
+from hpcbatch.dialects.lsf.select import SelectSyntaxError, SelectUnmetError
+from hpcbatch.dialects.lsf.values import memory_limit, slots
+from hpcbatch.errors import NotSupportedError
+from hpcbatch.model.chunk import Chunk
+from hpcbatch.model.outcome import Fate
+from hpcbatch.model.spec import Arrangement, Sharing
+from hpcbatch.typed import Any
+
+BAD = "Bad resource requirement syntax"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """Fields of a JobSpec."""
+
+    chunks: tuple[Chunk, ...]
+    arrangement: Arrangement
+    sharing: Sharing
+    mem_per_pod_bytes: int | None
+    resources_per_pod: tuple[tuple[str, int], ...]
+    slots: tuple[int, int]
+    """Least and most."""
+
+
+def read_requirement(request: Request) -> Requirement:
+    found = Requirement()
+    for each in request.requirements:
+        before = len(found.told)
+        try:
+            read(each.value, found)
+        except (BadRequirementError, SelectSyntaxError) as error:
+            request.refuse(each, each.wrong(BAD, str(error)))
+        except (UnmetRequirementError, SelectUnmetError) as error:
+            request.refuse(each, NotSupportedError(f"-R: {error}"))
+        else:
+            if parts := found.told[before:]:
+                request.whole(each)
+                for told in parts:
+                    request.part(each, told.part, told.fate, told.meaning)
+    return found
+
+
+def shape_of(request: Request, need: Requirement) -> Shape:
+    """What the job is made of. What is wrong is noted in `request`."""
+    least, most = request.read("n", slots, "Bad argument for option -n") or (1, 1)
+    if most > least and (each := request.given("n")) is not None:
+        request.tell(each, Fate.TRANSLATED, f"{least} slots: a job gets its least number")
+    gpu = request.read("gpu", read_gpu, "Bad GPU requirement") or GpuRequest(number=0)
+    if (each := request.given("gpu")) is not None and gpu.told:
+        request.whole(each)
+        for part, fate, meaning in gpu.told:
+            request.part(each, part, fate, meaning)
+    nodes = request.read("nnodes", _number, "Bad argument for option -nnodes")
+    mem = _memory(request, need)
+    per_slot = need.mem.get("task")
+    resources = dict(need.resources)
+    if gpu.number and not gpu.per_task:
+        resources["gpu"] = max(gpu.number, resources.get("gpu", 0))
+    common: dict[str, Any] = {
+        "properties": tuple(sorted(need.nodes.properties)),
+        "lacks": tuple(sorted(need.nodes.lacks)),
+        "alternatives": tuple(need.nodes.alternatives),
+        "words": tuple(sorted({**need.nodes.words, **({"gpu_model": gpu.model} if gpu.model else {})}.items())),
+        "hosts": _hosts(request) or need.nodes.hosts,
+        "excluded_hosts": tuple(need.nodes.excluded),
+        "tmp_bytes": need.tmp_bytes,
+        "threads": need.cpus_per_slot if need.cpus_per_slot > 1 else None,
+    }
+
+    def block(count: int, size: int) -> Chunk:
+        return Chunk(
+            count=count,
+            cpus=size * need.cpus_per_slot,
+            ranks=size,
+            mem_bytes=None if per_slot is None else size * per_slot,
+            resources=(("gpu", size * gpu.number),) if gpu.per_task else (),
+            **common,
+        )
+
+    if nodes is not None:
+        each_has = need.ptile or max(1, -(-least // nodes))
+        chunks: tuple[Chunk, ...] = (block(nodes, each_has),)
+        arrangement = Arrangement.SCATTER
+    elif need.one_host:
+        chunks, arrangement = (block(least, 1),), Arrangement.PACK
+    elif need.ptile or need.block:
+        size = min(need.ptile or need.block or 1, least)
+        full, rest = divmod(least, size)
+        chunks = (block(full, size), *((block(1, rest),) if rest else ()))
+        arrangement = Arrangement.SCATTER if need.ptile else Arrangement.FREE
+    else:
+        chunks, arrangement = (block(least, 1),), Arrangement.FILL
+    whole = need.mem.get("job")
+    if whole is not None:
+        pods = 1 if need.one_host else sum(chunk.count for chunk in chunks) if nodes or need.ptile else 1
+        mem = max(mem or 0, -(-whole // pods))
+    return Shape(
+        chunks=chunks,
+        arrangement=arrangement,
+        sharing=Sharing.EXCLUSIVE if "x" in request or nodes is not None else Sharing.SHARED,
+        mem_per_pod_bytes=None if per_slot is not None else mem,
+        resources_per_pod=tuple(sorted(resources.items())),
+        slots=(least, most),
+    )
+
+
+def _memory(request: Request, need: Requirement) -> int | None:
+    """Memory of each host: the larger one of what is reserved and of the limit, since a pod has one number for both."""
+    limit = request.read("M", memory_limit, "Bad MEMLIMIT specification")
+    reserved = need.mem.get("host")
+    each = request.given("M")
+    if limit is None or each is None:
+        return reserved
+    amount, is_larger_unit = limit
+    if amount == 0:
+        request.refuse(each, each.wrong("Bad MEMLIMIT specification", "expected a number above 0"))
+    elif reserved is not None or "task" in need.mem or "job" in need.mem:
+        request.tell(each, Fate.TRANSLATED, "memory of each host, if that is more than rusage[mem=…] requests")
+    elif is_larger_unit:
+        meaning = f"{each.value} MB on each host: no program runs in {each.value} KB"
+        request.tell(each, Fate.TRANSLATED, meaning)
+    return max(amount, reserved or 0)
+
+
+def _hosts(request: Request) -> tuple[str, ...]:
+    """-m: `all` and preferences, `host+1`, choose nothing."""
+    each = request.given("m")
+    if each is None:
+        return ()
+    words = [word.rstrip("!").partition("+")[0] for word in each.value.split()]
+    if "all" in words or "others" in words:
+        request.tell(each, Fate.IGNORED, "the scheduler chooses among all nodes by what they have")
+        request.ignored[each.text] = "the scheduler chooses among all nodes by what they have"
+        return ()
+    return tuple(dict.fromkeys(words))
+
+
+def _number(text: str) -> int:
+    if not (text.isascii() and text.isdigit()) or not 0 < int(text) <= 10**6:
+        raise ValueError("a number from 1 on")
+    return int(text)

@@ -1,0 +1,159 @@
+"""LSF: bsub takes scripts and commands, jobs find LSF's surroundings, and their output ends with its report."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from tests.conformance.site import Site
+
+SHOW = """#!/bin/sh
+#BSUB -J show -n 3 -R "span[ptile=2]" -W 5
+#BSUB -o out.%J -e err.%J
+env | grep -E '^(LSB|LS)_' | sort
+echo to-err >&2
+"""
+
+
+def bsub(site: Site, *argv: str, stdin: str = "") -> str:
+    """Submit; returns the number."""
+    answer = site.run("bsub", *argv, stdin=stdin).stdout
+    match = re.fullmatch(r"Job <(\d+)> is submitted to default queue <default>\.\n", answer)
+    assert match, f"bsub printed {answer!r}"
+    return match[1]
+
+
+def variables(text: str) -> dict[str, str]:
+    return dict(line.split("=", 1) for line in text.splitlines() if re.match(r"LSB?_\w+=", line))
+
+
+def test_a_script_finds_its_surroundings(site: Site) -> None:
+    job = bsub(site, stdin=SHOW)
+    site.wait_end(job)
+    text = site.read(f"out.{job}")
+    env = variables(text)
+    hosts = [f"job-{job}-mpimaster-0", f"job-{job}-mpiworker-0"]
+    assert env["LSB_JOBID"] == env["LSB_BATCH_JID"] == job
+    assert (env["LSB_JOBNAME"], env["LSB_JOBINDEX"], env["LSB_QUEUE"]) == ("show", "0", "default")
+    assert env["LSB_HOSTS"].split() == [hosts[0], *hosts]
+    assert env["LSB_MCPU_HOSTS"] == f"{hosts[0]} 2 {hosts[1]} 1"
+    assert (env["LSB_DJOB_NUMPROC"], env["LS_SUBCWD"]) == ("3", str(site.work))
+    report = text.partition("\nSender: LSF System")[2]
+    assert f"Subject: Job {job}: <show> in cluster <{site.server}> Done\n" in report
+    assert "\n# LSBATCH: User input\n#!/bin/sh\n#BSUB -J show" in report
+    assert "\nSuccessfully completed.\n" in report
+    assert f"\nRead file <{site.work}/err.{job}> for stderr output of this job.\n" in report
+    assert site.read(f"err.{job}") == "to-err\n"
+
+
+def test_launchers(site: Site) -> None:
+    script = 'blaunch hostname; cat "$LSB_DJOB_HOSTFILE"; mpirun hostname; jsrun -n 3 hostname; mpirun.lsf hostname\n'
+    job = bsub(site, "-n", "3", "-R", "span[ptile=2]", "-N", "-o", "o", stdin=script)
+    site.wait_end(job)
+    first, second = f"job-{job}-mpimaster-0", f"job-{job}-mpiworker-0"
+    assert sorted(site.read("o").split()) == sorted([first, first, second] * 5)  # and no report: -N mails it
+
+
+def test_a_script_may_be_an_argument_and_a_command_too(site: Site) -> None:
+    site.script("job.lsf", '#!/bin/sh\n#BSUB -oo script.out -J s\necho "$#:$*"\n')
+    site.script("plain.sh", 'echo "$LSB_JOBNAME"\n')
+    jobs = [bsub(site, "job.lsf", "a b", "c"), bsub(site, "-oo", "command.out", "sh plain.sh; echo 'x  y'")]
+    for job in jobs:
+        site.wait_end(job)
+    assert site.read("script.out").startswith("2:a b c\n\n---")
+    assert site.read("command.out").startswith("sh plain.sh; echo 'x  y'\nx  y\n\n---")
+
+
+def test_an_array(site: Site) -> None:
+    script = 'echo "$LSB_JOBID $LSB_JOBINDEX $LSB_JOBINDEX_END $LSB_JOBINDEX_STEP $LSB_JOBNAME"\n'
+    job = bsub(site, "-J", "many[1-3:2]%1", "-N", "-o", "o.%J.%I", stdin=script)
+    for index in (1, 3):
+        site.wait_end(f"{job}[{index}]")
+        assert site.read(f"o.{job}.{index}") == f"{job} {index} 3 2 many[{index}]\n"
+
+
+def test_waiting_ends_with_the_code_of_the_job(site: Site) -> None:
+    done = site.run("bsub", "-K", "-o", "/dev/null", "exit 3", check=False)
+    assert done.returncode == 3
+    words = ["<<Waiting for dispatch ...>>", "<<Starting on ", "<<Job is finished>>"]
+    assert [line for line in done.stderr.splitlines() if line.startswith(tuple(words))][::2] == words[::2]
+
+
+def test_the_report_says_what_ended_the_job(site: Site) -> None:
+    job = bsub(site, "-o", "o", "kill -9 $$")
+    site.wait_end(job)
+    assert "\nExited by signal 9.\n" in site.read("o")
+    job = bsub(site, "-o", "over", "-n", "1", stdin="sleep 300\n")
+    site.wait_state(job, "R")
+    site.run("qdel", job)
+    site.wait_end(job)
+    assert "\nTERM_OWNER: job killed by owner.\nExited with exit code 130.\n" in site.read("over")
+
+
+def test_dependencies(site: Site) -> None:
+    first = bsub(site, "-J", "first", "-o", "/dev/null", "sleep 1; exit 1")
+    never = bsub(site, "-J", "never", "-w", "done(first)", "-o", "/dev/null", "true")
+    after = bsub(site, "-w", f'exit("first") && ended({first})', "-oo", "after", "-N", "echo after")
+    site.wait_end(after)
+    assert site.read("after") == "after\n"
+    assert site.state(never) in "HQ"
+    site.run("qdel", never)
+
+
+def test_errors(site: Site) -> None:
+    site.script("bad.lsf", "#!/bin/sh\n#BSUB -W x\n#BSUB -q q -R 'select['\n")
+    done = site.run("bsub", "bad.lsf", check=False)
+    assert (done.returncode, done.stdout) == (255, "")
+    assert sorted(done.stderr.splitlines()) == [
+        "bad.lsf:2:7: -W x: Bad RUNLIMIT specification: expected [hours:]minutes. Job not submitted.",
+        "bad.lsf:3:12: -R select[: Bad resource requirement syntax: select[ is not closed. Job not submitted.",
+    ]
+    none = site.run("bsub", "-q", "nowhere", "true", check=False)
+    assert (none.returncode, none.stderr.splitlines()[-1:]) == (255, ["nowhere: No such queue. Job not submitted."])
+    assert site.run("bsub", check=False, stdin="").stderr == "No command is specified. Job not submitted.\n"
+
+
+def test_bjobs_and_bkill(site: Site) -> None:
+    assert site.run("bjobs", check=False).stderr == "No unfinished job found\n"
+    job = bsub(site, "-J", "a-long-job-name", "-n", "2", "-R", "span[ptile=1]", "-oo", "o", "sleep 300")
+    held = bsub(site, "-H", "-o", "/dev/null", "-J", "many[1-2]", "true")
+    site.wait_state(job, "R")
+    lines = site.run("bjobs").stdout.splitlines()
+    assert lines[0] == "JOBID   USER    STAT  QUEUE      FROM_HOST   EXEC_HOST   JOB_NAME   SUBMIT_TIME"
+    assert re.fullmatch(rf"{job:7} \S+ +RUN   default    \S+ +node\S+ +\*-job-name \w\w\w [ \d]\d \d\d:\d\d", lines[1])
+    assert re.fullmatch(r" {45}node\S+", lines[2])
+    assert [line.split()[:3:2] + line.split()[5:6] for line in lines[3:]] == [
+        [held, "PSUSP", "many[1]"],
+        [held, "PSUSP", "many[2]"],
+    ]
+    assert site.run("bjobs", "-noheader", "-r", "-o", "jobid stat:-5 delimiter='^'").stdout == f"{job}^RUN\n"
+    found = json.loads(site.run("bjobs", "-json", "-o", "jobid stat slots", job).stdout)
+    assert found == {"COMMAND": "bjobs", "JOBS": 1, "RECORDS": [{"JOBID": job, "STAT": "RUN", "SLOTS": "2"}]}
+    assert f"{held:8} many[1-2]  " in site.run("bjobs", "-A").stdout
+    assert f"Job <{job}>, Job Name <a-long-job-name>, " in site.run("bjobs", "-l", job).stdout
+    unknown = site.run("bjobs", "999999", check=False)
+    assert (unknown.returncode, unknown.stderr) == (255, "Job <999999> is not found\n")
+    assert f"\n{'':13}{job:>5} " in site.run("squeue").stdout or job in site.run("squeue").stdout
+    killed = site.run("bkill", job, "999999", check=False)
+    assert (killed.returncode, killed.stdout) == (255, f"Job <{job}> is being terminated\n")
+    assert killed.stderr == "Job <999999>: No matching job found\n"
+    site.wait_end(job)
+    assert site.run("bjobs", "-noheader", "-o", "stat exit_code exit_reason", job).stdout.split()[:3] == [
+        "EXIT",
+        "130",
+        "TERM_OWNER:",
+    ]
+    again = site.run("bkill", job, check=False)
+    assert (again.returncode, again.stderr) == (255, f"Job <{job}>: Job has already finished\n")
+    assert site.run("bkill", f"{held}[2]").stdout == f"Job <{held}[2]> is being terminated\n"
+    site.run("bkill", held)
+
+
+def test_one_id_space(site: Site) -> None:
+    of_slurm = site.sbatch("-H", "-J", "of-slurm", "-o", "/dev/null", "--wrap", "true")
+    of_pbs = site.qsub("-h", "-N", "of-pbs", "-o", "/dev/null", "-j", "oe", stdin="true\n")
+    shown = site.run("bjobs", "-noheader", "-o", "jobid stat job_name delimiter=,").stdout.splitlines()
+    assert shown == [f"{of_slurm},PSUSP,of-slurm", f"{of_pbs},PSUSP,of-pbs"]
+    site.run("bkill", "0")
+    for job in (of_slurm, of_pbs):
+        site.wait_end(job)

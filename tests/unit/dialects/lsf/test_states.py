@@ -1,0 +1,34 @@
+"""The tables of states and reasons."""
+
+from __future__ import annotations
+
+import pytest
+
+from hpcbatch.dialects.lsf import states
+from hpcbatch.dialects.lsf.errors import REFUSED
+from hpcbatch.model.refusal import RefusalCode
+from hpcbatch.model.state import JobState, Reason
+
+
+def test_tables_are_total() -> None:
+    assert states.STAT.keys() == set(JobState)
+    assert states.PENDING.keys() == set(Reason)
+    assert REFUSED.keys() == set(RefusalCode)
+    assert set(states.STAT.values()) <= set(states.ORDER)
+
+
+ENDS = [
+    ((JobState.FINISHED, Reason.NONE, 0, None), 0, ""),
+    ((JobState.FAILED, Reason.NON_ZERO_EXIT, 3, None), 3, ""),
+    ((JobState.FAILED, Reason.SIGNALLED, None, 9), 137, ""),
+    ((JobState.TIMEOUT, Reason.TIME_LIMIT, 143, None), 140, "TERM_RUNLIMIT"),
+    ((JobState.FAILED, Reason.OUT_OF_MEMORY, 137, None), 137, "TERM_MEMLIMIT"),
+    ((JobState.DELETED, Reason.DELETED_BY_USER, None, 15), 130, "TERM_OWNER"),
+    ((JobState.RUNNING, Reason.NONE, None, None), None, ""),
+]
+
+
+@pytest.mark.parametrize(("end", "code", "term"), ENDS)
+def test_end(end: tuple[JobState, Reason, int | None, int | None], code: int | None, term: str) -> None:
+    assert states.code_of(*end) == code
+    assert states.termination(*end[:2]).partition(":")[0] == term
