@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 
-from bench.controller import cost, memory
+from bench.controller import cost, memory, overload
 
-NAMES = ("cost", "memory")
+NAMES = ("cost", "memory", "overload")
 
 
 def main() -> None:
@@ -16,6 +16,8 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, nargs="+", default=cost.NODES, help="numbers of nodes; memory: the most")
     parser.add_argument("--records", type=int, nargs="+", default=cost.RECORDS, help="records kept; memory: the most")
     parser.add_argument("--jobs", type=int, default=cost.JOBS, help="of cost: jobs that are measured")
+    parser.add_argument("--rate", type=float, default=overload.RATE, help="of overload: submissions a second")
+    parser.add_argument("--seconds", type=float, default=overload.SECONDS, help="of overload: for how long")
     asked = parser.parse_args()
     if unknown := [name for name in asked.names if name not in NAMES]:
         parser.error(f"no benchmark {', '.join(unknown)}: expected {', '.join(NAMES)}")
@@ -26,6 +28,8 @@ def main() -> None:
             cost.main(tuple(asked.nodes), tuple(asked.records), asked.jobs)
         elif name == "memory":
             memory.main(max(asked.nodes), max(asked.records))
+        else:
+            overload.main(asked.rate, asked.seconds)
 
 
 main()

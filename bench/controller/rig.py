@@ -22,7 +22,7 @@ from hpcbatch.api.resources import BATCHJOBS, CONFIGMAPS, NAMESPACES, NODES, SEC
 from hpcbatch.client.submit import submission_secret
 from hpcbatch.dialects.pbs.submit import read_submission
 from hpcbatch.engine.registry.registry import Registry
-from hpcbatch.engine.registry.store import Change, Store
+from hpcbatch.engine.registry.store import DEFAULT_HISTORY, Change, Store
 from hpcbatch.engine.server.certificates import ensure_certificate
 from hpcbatch.engine.server.kubeconfig import write_kubeconfig
 from hpcbatch.engine.server.server import ApiServer
@@ -69,9 +69,18 @@ class ControllerProcess:
 
 
 class Rig:
-    def __init__(self, directory: Path, nodes: int, *, more_of_site: str = "", run_s: float = 1.0) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        nodes: int,
+        *,
+        more_of_site: str = "",
+        run_s: float = 1.0,
+        remembered: int = DEFAULT_HISTORY,
+    ) -> None:
+        """`remembered`: so many changes a watch may lag behind, before it has to list anew."""
         self.directory, self.kubeconfig = directory, directory / "kubeconfig"
-        self.registry = Registry(Store(":memory:"))
+        self.registry = Registry(Store(":memory:", history=remembered))
         register_volcano_admission(self.registry)
         self.registry.install_builtin()
         names = [f"node-{number:05}" for number in range(nodes)]
@@ -82,17 +91,16 @@ class Rig:
             self.registry.create(NAMESPACES, {"metadata": {"name": user, "annotations": notes}})
         config = {"metadata": {"name": "hpcbatch-site"}, "data": {"site.yaml": SITE + more_of_site}}
         self.registry.create(CONFIGMAPS, {"apiVersion": "v1", "kind": "ConfigMap", **config}, SYSTEM_NAMESPACE)
-        certificate = ensure_certificate(directory)
-        self.server = ApiServer(
-            self.registry,
-            cert_file=certificate.cert_file,
-            key_file=certificate.key_file,
-            token=_TOKEN,
-            log_source=lambda *_: None,
-        )
-        url = f"https://127.0.0.1:{self.server.start()}"
+        self._certificate = ensure_certificate(directory)
+        self.server = self._made_server()
+        self._port = self.server.start()
         write_kubeconfig(
-            self.kubeconfig, server=url, cluster="here", ca_file=certificate.cert_file, token=_TOKEN, namespace=USERS[0]
+            self.kubeconfig,
+            server=f"https://127.0.0.1:{self._port}",
+            cluster="here",
+            ca_file=self._certificate.cert_file,
+            token=_TOKEN,
+            namespace=USERS[0],
         )
         self.volcano = PlacesAtOnce(self.registry, names, run_s)
         self.volcano.start()
@@ -102,6 +110,22 @@ class Rig:
     def stop(self) -> None:
         self.volcano.stop()
         self.server.stop()
+
+    def _made_server(self, port: int = 0) -> ApiServer:
+        return ApiServer(
+            self.registry,
+            port=port,
+            cert_file=self._certificate.cert_file,
+            key_file=self._certificate.key_file,
+            token=_TOKEN,
+            log_source=lambda *_: None,
+        )
+
+    def restart_server(self) -> None:
+        """All connections break; what is stored stays."""
+        self.server.stop()
+        self.server = self._made_server(self._port)
+        self.server.start()
 
     @contextmanager
     def controller(self, *options: str) -> Iterator[ControllerProcess]:
@@ -120,7 +144,7 @@ class Rig:
 
     def create(self, count: int, *options: str) -> list[str]:
         """Jobs of all users in turn, put into the API; returns before they are admitted."""
-        submission, names = _submission(*options), []
+        submission, names = made_submission(*options), []
         for _ in range(count):
             self._count += 1
             user, name = USERS[self._count % len(USERS)], f"pbs-{self.began}-{self._count}"
@@ -173,7 +197,7 @@ def rig(nodes: int, **options: Any) -> Iterator[Rig]:
             running.stop()
 
 
-def _submission(*options: str) -> Submission:
+def made_submission(*options: str) -> Submission:
     """What `qsub` would send."""
     return read_submission(
         [*options, "job.pbs"],

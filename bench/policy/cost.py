@@ -8,6 +8,7 @@ import statistics
 import time
 from dataclasses import replace
 
+from bench.policy import first_look
 from hpcbatch.policy.plan.outcome import Plan, Release
 from hpcbatch.policy.plan.planner import Planner
 from hpcbatch.policy.plan.snapshot import (
@@ -59,6 +60,7 @@ def main(
             f"95 % {1000 * times[int(len(times) * 0.95)]:6.1f} ms, longest {1000 * times[-1]:6.1f} ms",
             flush=True,
         )
+    first_look.show(waiting=waiting, nodes=nodes, seed=seed)
     print(f"memory of the process at most {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024} MiB")
 
 

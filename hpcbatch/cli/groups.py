@@ -1,4 +1,4 @@
-"""The help of `hpcbatch` itself: its commands in groups."""
+"""The help of `hpcbatch` and its groups of commands: what each does, not cut; those of `hpcbatch` itself by subject."""
 
 from __future__ import annotations
 
@@ -27,6 +27,21 @@ def group_of(command: str) -> str:
     return next((title for title, commands in GROUPS.items() if command in commands), "")
 
 
+class Whole(click.Group):
+    """click cuts what a command does to the rest of its line."""
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        found = [(name, self.get_command(context, name)) for name in self.list_commands(context)]
+        rows = [(name, _what_it_does(command)) for name, command in found if command is not None]
+        if rows:
+            with formatter.section("Commands"):
+                formatter.write_dl(rows)
+
+
+def _what_it_does(command: click.Command) -> str:
+    return command.get_short_help_str(limit=200)
+
+
 class Grouped(click.Group):
     def list_commands(self, _context: click.Context) -> list[str]:
         order = [name for names in GROUPS.values() for name in names]
@@ -34,9 +49,7 @@ class Grouped(click.Group):
 
     def format_commands(self, _context: click.Context, formatter: click.HelpFormatter) -> None:
         for title, names in GROUPS.items():
-            rows = [
-                (name, self.commands[name].get_short_help_str(limit=200)) for name in names if name in self.commands
-            ]
+            rows = [(name, _what_it_does(self.commands[name])) for name in names if name in self.commands]
             if rows:
                 with formatter.section(title):
                     formatter.write_dl(rows)

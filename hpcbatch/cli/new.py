@@ -10,6 +10,7 @@ import click
 
 from hpcbatch.cli.columns import aligned
 from hpcbatch.cli.common import Session, complain
+from hpcbatch.cli.groups import Whole
 from hpcbatch.errors import HpcBatchError, UsageError
 from hpcbatch.typed import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 _LIST = "list"
 
 
-class _Templates(click.Group):
+class _Templates(Whole):
     """A command for each template, with its parameters as options."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from hpcbatch.cli.common import complain
+from hpcbatch.cli.groups import Whole
 from hpcbatch.cli.site_import import import_site
 from hpcbatch.cli.site_survey import survey
 from hpcbatch.errors import HpcBatchError
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from hpcbatch.model.site import SiteConfig
 
 
-@click.group()
+@click.group(cls=Whole)
 def site() -> None:
     """Look after the site's configuration (docs/site.md)."""
 

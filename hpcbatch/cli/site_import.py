@@ -1,4 +1,4 @@
-"""`hpcbatch site import`: site.yaml from a site's Slurm, PBS, Maui and Moab files (docs/site-import.md)."""
+"""`hpcbatch site import`: site.yaml from a site's Slurm, PBS, Maui, Moab and LSF files (docs/site-import.md)."""
 
 from __future__ import annotations
 
@@ -27,10 +27,11 @@ _LARGEST = 64 << 20
 def import_site(
     files: tuple[Path, ...], output: Path | None, image: str | None, check_accounts: bool, force: bool
 ) -> None:
-    """Make a site.yaml from FILEs of Slurm and PBS, or from the files of folders.
+    """Make a site.yaml from FILEs of Slurm, PBS and LSF, or from the files of folders.
 
     Each is recognised by its content: slurm.conf with what it includes, gres.conf, maui.cfg, moab.cfg; the output of
-    scontrol show partition, scontrol show node, sacctmgr dump, qmgr -c 'print server' and pbsnodes -a.
+    scontrol show partition, scontrol show node, sacctmgr dump, qmgr -c 'print server' and pbsnodes -a;
+    lsb.queues, lsb.hosts, lsb.params, lsf.cluster and lsf.shared.
     """
     from hpcbatch.site.importing.plan import plan
     from hpcbatch.site.importing.write import reasons, site_yaml
@@ -66,7 +67,7 @@ def _read_all(files: Sequence[Path]) -> tuple[Found, list[str]]:
             inside = {str(path): text for path in sorted(file.iterdir()) if (text := _text_of(path)) is not None}
             known = {name: text for name, text in inside.items() if recognised(text)}
             if not known:
-                raise HpcBatchError(f"{file}: no file of Slurm or PBS in this folder")
+                raise HpcBatchError(f"{file}: no file of Slurm, PBS or LSF in this folder")
             for name in sorted(inside.keys() - known.keys()):
                 complain(f"hpcbatch: {name}: not recognised, and left out")
             given |= known

@@ -11,6 +11,7 @@ import click
 
 from hpcbatch.cli.columns import aligned
 from hpcbatch.cli.common import Session
+from hpcbatch.cli.groups import Whole
 from hpcbatch.cli.values import memory
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.typed import TYPE_CHECKING
@@ -99,7 +100,7 @@ def _claims(context: click.Context, parameter: click.Parameter, texts: tuple[str
     return tuple(found)
 
 
-@click.group()
+@click.group(cls=Whole)
 def user() -> None:
     """Add users, list them, disable and enable them."""
 

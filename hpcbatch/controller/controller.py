@@ -449,6 +449,8 @@ class Controller:
             if obj is None:
                 return REFUSED_KEPT_S
             self._own_writes.add(obj)
+            # now, not with its event: those of its Volcano Job and pods may come before
+            self._by_number[obj["status"]["jobId"]] = key
         admitted = Admitted(obj, unmarked(record_of(obj)))
         self.mailer.look(obj, admitted.record)
         if admitted.record.status.state.is_final:

@@ -17,6 +17,7 @@ from hpcbatch.controller.plan_order import PlanOrder, Reordered, is_member_of
 from hpcbatch.controller.plan_reservations import PlanReservations, names_in
 from hpcbatch.controller.records import record_of
 from hpcbatch.controller.released import Released
+from hpcbatch.controller.shapes import Shapes
 from hpcbatch.dataclass import replace
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.accounts import Accounts, first_accounts
@@ -41,7 +42,6 @@ from hpcbatch.policy.planned import (
     places_of,
     plan_id,
     running_job,
-    shape_of,
     used_whole,
     waiting_job,
 )
@@ -99,6 +99,7 @@ class PlanWorld:
         self._node_objects: dict[str, Object] = {}
         self._nodes: dict[str, Node] = {}
         self._pods = BoundPods()
+        self._shapes = Shapes()
         self._limits: dict[str, tuple[Limit, ...]] = {}
         self._running: dict[str, RunningJob] = {}
         self._changed_jobs: set[Key] = set()
@@ -318,8 +319,15 @@ class PlanWorld:
         site = self._site()
         owner, rank, number = self._owners.owner_of(record, site), self.order.rank(record), self.order.number(record)
         preempts, claims = self.claims.rules.preempts(record), not is_last and self.claims.stands(record)
+        shape = self._shapes.of(record, queue, site)
         return waiting_job(
-            record, queue, site, owner, rank=rank, is_last=is_last, preempts=preempts, claims=claims, number=number
+            *(record, queue, site, owner),
+            rank=rank,
+            is_last=is_last,
+            preempts=preempts,
+            claims=claims,
+            number=number,
+            shape=shape,
         )
 
     def put_released(self, record: JobRecord, places: tuple[Place, ...], now_s: float, *, is_pinned: bool) -> None:
@@ -365,7 +373,7 @@ class PlanWorld:
         site = self._site()
         queue = site.queue(record.queue)
         try:
-            return None if queue is None else shape_of(record.status.layout, queue, site, record)
+            return None if queue is None else self._shapes.of(record, queue, site)
         except (HpcBatchError, ValueError):
             return None
 

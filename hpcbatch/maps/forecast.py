@@ -104,8 +104,9 @@ def draw_all(wanted: Wanted, tell: Callable[[str], None], complain: Callable[[st
     frames = _frames(wanted)
     series = {domain: [frames[key] for key in sorted(frames) if key[0] == domain] for domain, _ in sorted(frames)}
     still = {domain: each for domain, each in series.items() if _is_still(each)}  # a nest may move
-    places = [_over_time(still, place) for place in wanted.places]
-    ends = [(pair, _both(still, *pair)) for pair in wanted.sections]
+    moving = "".join(f"; domain {domain} moves, so it is left out" for domain in series if domain not in still)
+    places = [_over_time(still, place, moving) for place in wanted.places]
+    ends = [(pair, _both(still, *pair, moving)) for pair in wanted.sections]
     known = {domain: _Known(each) for domain, each in series.items()}
     for domain, each in known.items():
         each.look([place for place in places if place.domain == domain])
@@ -222,17 +223,17 @@ def _innermost(series: Mapping[int, Sequence[Frame]], place: Place) -> _At | Non
     return None
 
 
-def _over_time(series: Mapping[int, Sequence[Frame]], place: Place) -> _At:
+def _over_time(series: Mapping[int, Sequence[Frame]], place: Place, moving: str) -> _At:
     found = _innermost({domain: each for domain, each in series.items() if len(each) > 1}, place)
     if found is not None:
         return found
     short = _innermost(series, place)
     if short is not None:
         raise MapsError(f"a meteogram needs two times of domain {short.domain}, and there is one")
-    raise MapsError(f"{place.shown} is outside all domains of the files")
+    raise MapsError(f"{place.shown} is outside all domains of the files{moving}")
 
 
-def _both(series: Mapping[int, Sequence[Frame]], first: Place, last: Place) -> tuple[_At, _At]:
+def _both(series: Mapping[int, Sequence[Frame]], first: Place, last: Place, moving: str) -> tuple[_At, _At]:
     for domain in sorted(series, key=lambda one: series[one][0].grid.dx_km):
         ends = [_innermost({domain: series[domain]}, place) for place in (first, last)]
         if ends[0] is not None and ends[1] is not None:
@@ -241,8 +242,8 @@ def _both(series: Mapping[int, Sequence[Frame]], first: Place, last: Place) -> t
             return ends[0], ends[1]
     for place in (first, last):
         if _innermost(series, place) is None:
-            raise MapsError(f"{place.shown} is outside all domains of the files")
-    raise MapsError(f"no domain of the files has both {first.shown} and {last.shown}")
+            raise MapsError(f"{place.shown} is outside all domains of the files{moving}")
+    raise MapsError(f"no domain of the files has both {first.shown} and {last.shown}{moving}")
 
 
 def _file_name(place: Place) -> str:

@@ -54,11 +54,7 @@ def read(path: Path) -> list[Frame]:
             raise MapsError(f"{path}: no time in it: not written yet, or no wrfout")
         given = {name: file.getncattr(name) for name in file.ncattrs()}
         numbers = {name: float(value) for name, value in given.items() if isinstance(value, int | float | np.number)}
-        whole, here = numbers.get("WEST-EAST_GRID_DIMENSION", 0) - 1, len(file.dimensions["west_east"])
-        if 0 < whole != here:
-            raise MapsError(
-                f"{path}: {here} of {whole:.0f} columns: a part of a domain (io_form 102), to be joined first"
-            )
+        _refuse_a_part(path, file, numbers)
         frames: list[Frame] = []
         for record in range(len(file.dimensions["Time"])):
             lat, lon = (np.asarray(file[name][record], float) for name in ("XLAT", "XLONG"))
@@ -66,6 +62,16 @@ def read(path: Path) -> list[Frame]:
             is_same = last is not None and np.array_equal(last.lat, lat) and np.array_equal(last.lon, lon)
             frames.append(_head(path, file, record, last if last is not None and is_same else grid(lat, lon, numbers)))
         return frames
+
+
+def _refuse_a_part(path: Path, file: Any, numbers: dict[str, float]) -> None:
+    """What one rank wrote. A cut-out by other programs has the whole domain's patch still, and its own coordinates."""
+    for direction, dimension, of in (("WEST-EAST", "west_east", "columns"), ("SOUTH-NORTH", "south_north", "rows")):
+        whole, here = numbers.get(f"{direction}_GRID_DIMENSION", 0) - 1, len(file.dimensions[dimension])
+        end = numbers.get(f"{direction}_PATCH_END_UNSTAG", here)
+        patch = end - numbers.get(f"{direction}_PATCH_START_UNSTAG", 1) + 1
+        if 0 < whole != here and patch < whole:
+            raise MapsError(f"{path}: {here} of {whole:.0f} {of}: a part of a domain (io_form 102), to be joined first")
 
 
 def load(frame: Frame) -> Frame:

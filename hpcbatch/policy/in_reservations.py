@@ -8,7 +8,7 @@ from datetime import datetime
 
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.reservation import NOT, Flag, Reserved
-from hpcbatch.model.row import reservation_names
+from hpcbatch.model.row import is_reservations_queue, reservation_names
 from hpcbatch.model.site import SiteConfig, Word
 from hpcbatch.policy.plan.snapshot import Reservation
 from hpcbatch.policy.vocabulary import RESERVATION
@@ -22,12 +22,16 @@ with its start and its end. Real PBS starts none that does not fit, Slurm any.
 
 def reservations_named(record: JobRecord, site: SiteConfig) -> tuple[str, ...]:
     """The reservations in one of which the job is to run, in the order of preference; none: outside of all."""
-    queue = site.queue(record.queue)
-    if queue is not None and queue.reservation:
-        return (queue.reservation,)
+    if is_reservations_queue(record.queue):
+        queue = site.queue(record.queue)
+        if queue is not None and queue.reservation:
+            return (queue.reservation,)
+    asked = record.spec.attributes.get(RESERVATION)
+    if not asked:
+        return ()
     return tuple(
         name
-        for name in reservation_names(record.spec.attributes.get(RESERVATION, ""))
+        for name in reservation_names(asked)
         if site.is_reservation(name) or not any(each.fits(Word.RESERVATION, name) for each in site.translations)
     )
 

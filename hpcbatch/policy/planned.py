@@ -104,10 +104,11 @@ def waiting_job(
     preempts: frozenset[str] = frozenset(),
     claims: bool = False,
     number: int = 0,
+    shape: Shape | None = None,
 ) -> WaitingJob:
     """A job that may start as far as anything but other jobs is concerned. `rank`, `number` and
-    `is_last` are those of `order_of`; `claims`: it keeps the place of those that end for it. Raises HpcBatchError as
-    `shape_of`.
+    `is_last` are those of `order_of`; `claims`: it keeps the place of those that end for it; `shape`: what `shape_of`
+    says of it, if that is known. Raises HpcBatchError as `shape_of`.
     """
     preempting = record.status.preempting if claims else None
     is_short = record.status.full_walltime_s is not None
@@ -120,7 +121,7 @@ def waiting_job(
         order=order_of(
             record, queue, rank=rank, is_last=is_last, level=site.preemption.level(queue.priority), number=number
         ),
-        shapes=(shape_of(record.status.layout, queue, site, record),),
+        shapes=(shape or shape_of(record.status.layout, queue, site, record),),
         walltime_s=holds_nodes_s(full, site),
         min_walltime_s=None if least_s is None else least_s + beside_walltime_s(site),
         owner=owner,

@@ -15,6 +15,7 @@ from hpcbatch.client.changes import request_delete
 from hpcbatch.client.holds import hold, release
 from hpcbatch.client.submit import submit
 from hpcbatch.controller.controller import Controller
+from hpcbatch.errors import GoneError
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.site import Policy, SiteConfig
@@ -177,6 +178,66 @@ def test_a_volcano_job_that_was_given_up_is_not_taken_for_the_next(cluster: Clus
         controller.stop()
     status = api.get(BATCHJOBS, names[1], NS)["status"]
     assert (status["state"], status["runCount"]) == ("Finished", 1)
+
+
+class LostWatch:
+    """An Api whose first watch of BatchJobs tells of the creation of a record, then of nothing until its job is known
+    to have ended; then it breaks, and all that it missed comes with the next list.
+    """
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self.end_is_known = threading.Event()
+        self.is_broken = threading.Event()
+
+    def __getattr__(self, method: str) -> Any:
+        return getattr(self._api, method)
+
+    def watch(self, resource: Resource, *args: Any, **options: Any) -> Any:
+        watch = self._api.watch(resource, *args, **options)
+        if resource is VOLCANO_JOBS:
+            return _Iterated(watch, self._until_the_end(watch))
+        if resource is BATCHJOBS and not self.is_broken.is_set():
+            return _Iterated(watch, self._lost(watch))
+        return watch
+
+    def _until_the_end(self, watch: Watch) -> Iterator[WatchEvent]:
+        for event in watch:
+            yield event
+            if event.object.get("status", {}).get("state", {}).get("phase") == "Completed":
+                self.end_is_known.set()
+
+    def _lost(self, watch: Watch) -> Iterator[WatchEvent]:
+        for event in watch:
+            yield event
+            if event.type == "ADDED":
+                self.end_is_known.wait(60)
+                self.is_broken.set()
+                raise GoneError(410, "Expired", "too old resource version")
+
+
+class _Iterated:
+    def __init__(self, watch: Watch, events: Iterator[WatchEvent]) -> None:
+        self._events, self.close = events, watch.close
+
+    def __iter__(self) -> Iterator[WatchEvent]:
+        return self._events
+
+
+def test_a_job_that_ended_before_its_admission_was_told_ends(cluster: Cluster) -> None:
+    api = LostWatch(cluster.registry)
+    controller = Controller(api, SiteConfig(policy=Policy.VOLCANO))  # the plan would wake it once more
+    controller.start()
+    try:
+        name = submitted(cluster.registry, cpus=1)
+        pod = "job-1-mpimaster-0"
+        wait_for("the pod to run", lambda: cluster.pod_phases("job-1") == {pod: "Running"})
+        cluster.kubelet.end(pod, 0, REPORT)
+        wait_for("the end", lambda: cluster.registry.get(BATCHJOBS, name, NS)["status"].get("cleaned"), 30)
+    finally:
+        api.end_is_known.set()
+        controller.stop()
+    assert api.is_broken.is_set()
 
 
 class LostCommand:

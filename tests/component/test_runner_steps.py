@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from hpcbatch.dialects.slurm.value_help import value_help
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.site import SiteConfig
 from tests.component.runner_pod import RunnerPod
@@ -211,6 +212,12 @@ def long_options(kind: str) -> set[str]:
     found = re.search(rf"^srun_{kind}='([^']*)'$", text, re.MULTILINE)
     assert found is not None
     return set(found[1].split())
+
+
+@pytest.mark.parametrize("option", ["hint", "cpu-bind"])
+def test_help_of_a_value(pod: RunnerPod, option: str) -> None:
+    lines, _ = output(pod, f"srun --{option}=help")
+    assert "\n".join(lines) == value_help(option)
 
 
 def test_every_option_is_applied_or_told(pod: RunnerPod) -> None:

@@ -54,6 +54,13 @@ def test_launchers(site: Site) -> None:
     assert sorted(site.read("o").split()) == sorted([first, first, second] * 5)  # and no report: -N mails it
 
 
+def test_jsrun_on_whole_nodes(site: Site) -> None:
+    job = bsub(site, "-nnodes", "2", "-N", "-o", "o", "jsrun -n 4 -c 1 hostname; jsrun -r 1 hostname")
+    site.wait_end(job)
+    first, second = f"job-{job}-mpimaster-0", f"job-{job}-mpiworker-0"
+    assert sorted(site.read("o").split()) == sorted([first, second] * 3)
+
+
 def test_a_script_may_be_an_argument_and_a_command_too(site: Site) -> None:
     site.script("job.lsf", '#!/bin/sh\n#BSUB -oo script.out -J s\necho "$#:$*"\n')
     site.script("plain.sh", 'echo "$LSB_JOBNAME"\n')

@@ -42,9 +42,12 @@ def _body(session: Session) -> int:
     if form is not None and "json" in line:
         from hpcbatch.cli.lsf.jobs import with_records
         from hpcbatch.dialects.lsf.fields import as_json
+        from hpcbatch.dialects.lsf.rows import number
 
-        print_lines([as_json(with_records(session, rows), form)])
-        return code
+        known = {str(number(row)) for row in rows}
+        unknown = [text for text in line.operands if text.partition("[")[0] not in known] if code else []
+        print_lines([as_json(with_records(session, rows), form, unknown)])
+        return 0  # the records say it
     if not rows:
         if line.operands and not is_complete:
             return _FAILED

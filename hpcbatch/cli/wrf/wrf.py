@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from hpcbatch.cli.common import Session
+from hpcbatch.cli.groups import Whole
 from hpcbatch.cli.wrf.maps import maps
 from hpcbatch.errors import place
 from hpcbatch.model.text import printable
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from hpcbatch.wrf.finding import Finding
 
 
-@click.group()
+@click.group(cls=Whole)
 def wrf() -> None:
     """Check a WRF run before it is queued, follow it, and draw its output."""
 

@@ -307,6 +307,8 @@ def _cell(text: str, column: Column) -> str:
     return text.rjust(column.width) if column.is_right else text.ljust(column.width)
 
 
-def as_json(jobs: Iterable[Job], wanted: Format) -> str:
+def as_json(jobs: Iterable[Job], wanted: Format, unknown: Sequence[str] = ()) -> str:
+    """`unknown` are the ids of jobs that nobody knows."""
     records = [{column.name.upper(): column.field.of(job) for column in wanted.columns} for job in jobs]
+    records += [{"JOBID": text, "ERROR": f"Job <{text}> is not found"} for text in unknown]
     return json.dumps({"COMMAND": "bjobs", "JOBS": len(records), "RECORDS": records}, indent=2, ensure_ascii=False)

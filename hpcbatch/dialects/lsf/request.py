@@ -20,6 +20,8 @@ _FROM_ENVIRONMENT = {
     "g": "LSB_DEFAULT_JOBGROUP",
     "G": "LSB_DEFAULT_USERGROUP",
 }
+_ADD_UP = frozenset({"env"})
+"""Options of which all of one level count."""
 _SAME = {"oo": "o", "eo": "e", "is": "i", "rn": "r", "Ne": "N", "tty": "Is", "ISs": "Is", "ISp": "Ip", "IS": "I"}
 """Options of which the last one given counts, by the name that stands for them."""
 
@@ -44,7 +46,10 @@ class Request:
             self._requirements = [each for each in options if each.name == "R"]
         for each in options:
             rule = OPTIONS[each.name]
-            self._given[_SAME.get(each.name, each.name)] = each
+            parts = [other.value for other in options if other.name == each.name]
+            self._given[_SAME.get(each.name, each.name)] = (
+                each._replace(value=",".join(parts)) if each.name in _ADD_UP and len(parts) > 1 else each
+            )
             self._outcomes[id(each)] = each, rule.fate, rule.meaning
             if rule.fate is Fate.IGNORED:
                 self.ignored[shown(each.text)] = rule.meaning

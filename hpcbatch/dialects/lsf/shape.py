@@ -59,6 +59,9 @@ def shape_of(request: Request, need: Requirement) -> Shape:
         for part, fate, meaning in gpu.told:
             request.part(each, part, fate, meaning)
     nodes = request.read("nnodes", _number, "Bad argument for option -nnodes")
+    is_whole = nodes is not None and "n" not in request
+    if nodes is not None and not is_whole and (each := request.given("nnodes")) is not None:
+        request.tell(each, Fate.TRANSLATED, "so many nodes for the slots of -n; without that they would be whole nodes")
     mem = _memory(request, need)
     per_slot = need.mem.get("task")
     resources = dict(need.resources)
@@ -105,7 +108,7 @@ def shape_of(request: Request, need: Requirement) -> Shape:
     return Shape(
         chunks=chunks,
         arrangement=arrangement,
-        sharing=Sharing.EXCLUSIVE if "x" in request or nodes is not None else Sharing.SHARED,
+        sharing=Sharing.EXCLUSIVE if "x" in request or is_whole else Sharing.SHARED,
         mem_per_pod_bytes=None if per_slot is not None else mem,
         resources_per_pod=tuple(sorted(resources.items())),
         slots=(least, most),

@@ -189,9 +189,9 @@ def _parsed(parser: Parser, argv: Sequence[str]) -> tuple[list[Given], list[str]
                 raise SlurmAnswer(full_help(parser.command))
             raise SlurmAnswer(USAGE.format(parser.command))
         if each.option.name in {"hint", "cpu-bind"} and "help" in (each.value or "").lower().split(","):
-            from hpcbatch.dialects.slurm.value_help import HELP
+            from hpcbatch.dialects.slurm.value_help import value_help
 
-            raise SlurmAnswer(HELP[each.option.name])
+            raise SlurmAnswer(value_help(each.option.name))
     return given, [argv[index] for index in operands]
 
 

@@ -277,9 +277,9 @@ def _ntasks_per_gpu(name: str) -> Reader:
 def _hint(request: Request, value: str, _now: datetime) -> None:
     for word in value.split(","):
         if word.lower() == "help":
-            from hpcbatch.dialects.slurm.value_help import HELP
+            from hpcbatch.dialects.slurm.value_help import value_help
 
-            raise SlurmAnswer(HELP["hint"])
+            raise SlurmAnswer(value_help("hint"))
         if word.lower() not in binding_values.HINTS:
             raise SlurmUsageError(f'sbatch: error: unrecognized --hint argument "{word}", see --hint=help')
     request.bound["hint"] = value

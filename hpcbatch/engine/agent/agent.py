@@ -45,7 +45,6 @@ from hpcbatch.engine.agent.shared_volumes import SharedVolumes
 from hpcbatch.engine.agent.spec import Host, never_starts
 from hpcbatch.engine.agent.sshd import prepare_ssh_directory
 from hpcbatch.engine.agent.status import lost_parts, pod_status
-from hpcbatch.engine.registry.feed import Feed
 from hpcbatch.engine.registry.registry import Registry
 from hpcbatch.engine.registry.statuses import forbidden
 from hpcbatch.engine.registry.writes import Operation
@@ -74,7 +73,7 @@ class Agent:
         self._timer_count = 0
         self._thread = threading.Thread(target=self._work, name="agent", daemon=True)
         self._feeds = [
-            Feed(registry, resource, self._enqueuing(handle))
+            registry.feed(resource, self._enqueuing(handle))
             for resource, handle in (
                 (SECRETS, self._source_changed),
                 (CONFIGMAPS, self._source_changed),

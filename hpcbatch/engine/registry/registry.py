@@ -14,11 +14,12 @@ from typing import Any
 import yaml
 
 from hpcbatch.api import resources
-from hpcbatch.api.port import Object, ObjectList, Propagation, Watch
+from hpcbatch.api.port import Object, ObjectList, Propagation, Watch, WatchEvent
 from hpcbatch.api.resources import Resource
 from hpcbatch.engine.registry import patches, statuses
 from hpcbatch.engine.registry.collector import utc_now
 from hpcbatch.engine.registry.events import EventRecorder
+from hpcbatch.engine.registry.feed import Feed
 from hpcbatch.engine.registry.kinds import Kind
 from hpcbatch.engine.registry.objects import Objects
 from hpcbatch.engine.registry.ownership import Place
@@ -129,6 +130,10 @@ class Registry(Objects):
             timeout_s=timeout_s,
             present=lambda obj: self.present(obj, resource),
         )
+
+    def feed(self, resource: Resource, on_event: Callable[[WatchEvent], None]) -> Feed:
+        """A quicker way than a watch, for those in this process; it has yet to be started."""
+        return Feed(self, resource, on_event)
 
     def update(
         self,

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 
 from hpcbatch.api.port import Object, WatchEvent
 from hpcbatch.api.resources import NODES, PODGROUPS, PODS, PRIORITY_CLASSES, QUEUES, Resource
-from hpcbatch.engine.registry.feed import Feed
 from hpcbatch.engine.volcano.scheduler_cache import SchedulerCache, plain_group_name, plain_group_queue
 from hpcbatch.errors import AlreadyExistsError, ApiError, ConflictError, NotFoundError
 from hpcbatch.units import rfc3339
@@ -27,6 +26,7 @@ from hpcbatch.volcano.placement import Seat
 from hpcbatch.volcano.scheduling import GroupKey, Outcome, Session, run_session
 
 if TYPE_CHECKING:
+    from hpcbatch.engine.registry.feed import Feed
     from hpcbatch.engine.registry.registry import Registry
 
 _LOG = logging.getLogger(__name__)
@@ -80,7 +80,7 @@ class Scheduler:
                 self._counted.pop((meta.get("namespace") or "", meta["name"]), None)
                 self._pod_told.pop(meta["uid"], None)
 
-        return Feed(self._registry, resource, on_event)
+        return self._registry.feed(resource, on_event)
 
     def start(self) -> None:
         """Returns when everything that is there is known."""

@@ -60,7 +60,13 @@ if [ -z "$tasks" ]; then
   tasks=$((sets * per_set))
 fi
 limit=0
-[ -z "$per_host" ] || limit=$((per_host * per_set))
+if [ -n "$per_host" ]; then
+  limit=$((per_host * per_set))
+elif [ "$exclusive" = yes ]; then # whole nodes (-nnodes): slots do not count
+  # shellcheck disable=SC2086
+  hosts_of_job=$(set -- $hosts && echo $#)
+  limit=$(((tasks + hosts_of_job - 1) / hosts_of_job))
+fi
 if [ $per_set -gt 0 ] && [ -n "$cpus_of_set" ]; then
   threads=$((cpus_of_set / per_set))
   [ $threads -lt 1 ] || export OMP_NUM_THREADS="${OMP_NUM_THREADS:-$threads}"

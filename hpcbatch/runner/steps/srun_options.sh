@@ -39,28 +39,7 @@ per_socket=${SLURM_NTASKS_PER_SOCKET:-} order='' plane=${SLURM_DIST_PLANESIZE:-1
 
 # explain OPTION: of `--OPTION=help`, and ends srun
 explain() {
-  case $1 in
-    hint) cat <<'HELP' ;;
-Values of --hint, several with commas:
-  compute_bound      all cores, one thread of each
-  memory_bound       one core of each socket, one thread of it
-  multithread        all threads of a core
-  nomultithread      one thread of each core
-  help               this
-HELP
-    *) cat <<'HELP' ;;
-Values of --cpu-bind, several with commas:
-  quiet, verbose     whether each task says what it is bound to
-  none               tasks are not bound
-  rank               task 0 to CPU 0, task 1 to CPU 1, and on
-  map_cpu:LIST       to the CPUs of LIST, in turn
-  mask_cpu:LIST      to the CPUs that are set in the masks of LIST, in turn
-  threads            to threads
-  cores              to cores
-  sockets            to sockets
-  help               this
-HELP
-  esac
+  awk -v option="$1:" '/^[^ ]*:$/ { is_it = ($0 == option); next } is_it' "$root/runner/value_help.txt"
   exit 0
 }
 

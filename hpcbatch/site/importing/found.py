@@ -104,6 +104,8 @@ class Found:
         self.accounts: dict[str, Setting] = {}
         self.queues_with_nodes: set[str] = set()
         """Their jobs run only on the nodes that name them."""
+        self.host_groups: dict[str, tuple[str, ...]] = {}
+        """Hosts and groups of LSF's groups of hosts."""
         self.limits: dict[tuple[str, str], Setting] = {}
         self.standing: dict[str, Standing] = {}
         """Maui's standing reservations, by name."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 
 from hpcbatch.errors import HpcBatchError
-from hpcbatch.site.importing import gres_conf, maui, pbsnodes, qmgr, sacctmgr, sched_config, scontrol, slurm_conf
+from hpcbatch.site.importing import gres_conf, lsf, maui, pbsnodes, qmgr, sacctmgr, sched_config, scontrol, slurm_conf
 from hpcbatch.site.importing.found import Found
 from hpcbatch.site.importing.slurm_conf import Include
 from hpcbatch.typed import Final
@@ -22,13 +22,19 @@ class Format(StrEnum):
     PBSNODES = "pbsnodes -a"
     SCHED_CONFIG = "sched_config"
     MAUI = "maui.cfg or moab.cfg"
+    LSF = "lsb.queues, lsb.hosts, lsb.params or lsf.cluster"
 
 
-EXPECTED: Final = "expected " + ", ".join(list(Format)[:-1]) + f", or {Format.MAUI}"
+EXPECTED: Final = "expected " + ", ".join(list(Format)[:-1]) + f", or {list(Format)[-1]}"
 
 _TESTS: Final[tuple[tuple[Format, re.Pattern[str]], ...]] = tuple(
     (name, re.compile(pattern, re.MULTILINE | flags))
     for name, pattern, flags in (
+        (
+            Format.LSF,
+            r"^\s*Begin\s+(Queue|Host|HostGroup|Parameters|Cluster|ClusterAdmins|Resource|HostType)\s*$",
+            re.I,
+        ),
         (Format.SACCTMGR, r"^\s*(Cluster|Account|User|Parent|QOS) - ", 0),
         (Format.QMGR, r"^[^#\n]{0,99}?\b(create|set)\s+(queue|server|node)\s+\S+", re.IGNORECASE),
         (Format.SCONTROL, r"\b(TotalCPUs|TotalNodes|CPUAlloc|NodeHostName|AllocNodes=\S+ Default)=?", 0),
@@ -58,6 +64,7 @@ _READ: Final[Mapping[Format, Callable[[str, str, Found], None]]] = {
     Format.PBSNODES: pbsnodes.read,
     Format.SCHED_CONFIG: sched_config.read,
     Format.MAUI: maui.read,
+    Format.LSF: lsf.read,
 }
 
 
@@ -74,9 +81,18 @@ def read_file(text: str, file: str, found: Found, include: Include) -> None:
         _READ[kind](text, file, found)
 
 
+_QUEUES_OF_LSF: Final = re.compile(r"^\s*Begin\s+Queue\s*$", re.MULTILINE | re.IGNORECASE)
+
+
 def in_order(files: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Files that may include others come first, and among them those that name the cluster."""
+    """Files that may include others come first, and among them those that name the cluster; LSF's queues come last,
+    since they name groups of hosts.
+    """
     ranks = {Format.SLURM_CONF: 0, Format.MAUI: 2}
     return sorted(
-        files, key=lambda file: (ranks.get(recognised(file[1]) or Format.QMGR, 1), "clustername" not in file[1].lower())
+        files,
+        key=lambda file: (
+            ranks.get(recognised(file[1]) or Format.QMGR, 1) + 2 * bool(_QUEUES_OF_LSF.search(file[1])),
+            "clustername" not in file[1].lower(),
+        ),
     )

@@ -1,4 +1,4 @@
-"""Parsl: a pilot job by SlurmProvider or PBSProProvider, functions and a failing one in it, and its end."""
+"""Parsl: a pilot job by Slurm-, PBSPro- or LSFProvider, functions and a failing one in it, and its end."""
 
 import json
 import sys
@@ -7,12 +7,16 @@ import parsl
 from parsl.config import Config
 from parsl.executors import HighThroughputExecutor
 from parsl.launchers import SimpleLauncher
-from parsl.providers import PBSProProvider, SlurmProvider
+from parsl.providers import LSFProvider, PBSProProvider, SlurmProvider
 
 common = {"walltime": "00:05:00", "init_blocks": 1, "max_blocks": 1, "launcher": SimpleLauncher()}
 init = f"export PATH={sys.prefix}/bin:$PATH"
 if sys.argv[1] == "slurm":
     provider = SlurmProvider(partition="default", exclusive=False, cores_per_node=1, worker_init=init, **common)
+elif sys.argv[1] == "lsf":
+    provider = LSFProvider(
+        queue="default", cores_per_block=1, cores_per_node=1, request_by_nodes=False, worker_init=init, **common
+    )
 else:
     provider = PBSProProvider(queue="default", cpus_per_node=1, worker_init=init, **common)
 executor = HighThroughputExecutor(

@@ -26,6 +26,8 @@ good, bad, long = job("/bin/echo", "hello"), job("/bin/sh", "-c", "exit 3"), job
 for each in (good, bad, long):
     executor.submit(each)
 long.wait(timedelta(seconds=100), target_states=[JobState.ACTIVE])
+for each in (good, bad):
+    each.wait(timedelta(seconds=100))
 long.cancel()
 states = {}
 for name, each in (("good", good), ("bad", bad), ("long", long)):

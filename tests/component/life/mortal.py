@@ -8,7 +8,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Protocol
 
-from hpcbatch.api.port import Api, Watch
+from hpcbatch.api.port import Api, Watch, WatchEvent
+from hpcbatch.api.resources import Resource
 from hpcbatch.controller.controller import Controller
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.history.store import HistoryStore
@@ -88,6 +89,16 @@ class Mortal:
     def __getattr__(self, method: str) -> Any:
         call = getattr(self._target, method)
         return lambda *args, **more: self._fate.call(method, call, args, more)
+
+    def feed(self, resource: Resource, on_event: Callable[[WatchEvent], None]) -> Any:
+        """It calls in the thread of another process, which does not die of this."""
+
+        def while_alive(event: WatchEvent) -> None:
+            if not self._fate.died.is_set():
+                with suppress(Killed):
+                    on_event(event)
+
+        return self._target.feed(resource, while_alive)
 
     def watch(self, *args: Any, **more: Any) -> Watch:
         if self._fate.died.is_set():

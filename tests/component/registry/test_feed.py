@@ -8,7 +8,6 @@ import pytest
 
 from hpcbatch.api.resources import CONFIGMAPS, CRDS
 from hpcbatch.api.resources import PODGROUPS as GROUPS
-from hpcbatch.engine.registry.feed import Feed
 from hpcbatch.engine.registry.registry import Registry
 from hpcbatch.engine.registry.store import Store
 
@@ -27,7 +26,7 @@ def configmap(name: str) -> dict[str, Any]:
 def test_what_is_there_then_each_change_at_once(registry: Registry) -> None:
     seen: list[tuple[str, str]] = []
     registry.create(CONFIGMAPS, configmap("a"), "default")
-    feed = Feed(registry, CONFIGMAPS, lambda event: seen.append((event.type, event.object["metadata"]["name"])))
+    feed = registry.feed(CONFIGMAPS, lambda event: seen.append((event.type, event.object["metadata"]["name"])))
     feed.start()
     assert seen == [("ADDED", "a")]
     registry.create(CONFIGMAPS, configmap("b"), "default")
@@ -44,14 +43,14 @@ def test_a_fault_of_who_is_told_is_not_the_writers(registry: Registry, caplog: p
     def fails(_event: object) -> None:
         raise RuntimeError("a bug")
 
-    Feed(registry, CONFIGMAPS, fails).start()
+    registry.feed(CONFIGMAPS, fails).start()
     assert registry.create(CONFIGMAPS, configmap("a"), "default")["metadata"]["name"] == "a"
     assert "a bug" in caplog.text
 
 
 def test_a_kind_that_goes_and_comes_again(registry: Registry) -> None:
     seen: list[tuple[str, str]] = []
-    Feed(registry, GROUPS, lambda event: seen.append((event.type, event.object["metadata"]["name"]))).start()
+    registry.feed(GROUPS, lambda event: seen.append((event.type, event.object["metadata"]["name"]))).start()
     group = {"apiVersion": GROUPS.api_version, "kind": GROUPS.kind, "metadata": {"name": "g"}, "spec": {}}
     registry.create(GROUPS, group, "default")
     name = f"{GROUPS.plural}.{GROUPS.group}"

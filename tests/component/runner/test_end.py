@@ -126,10 +126,13 @@ def test_stopped(pod: RunnerPod, dialect: Dialect) -> None:
     process.terminate()
     code, report = pod.finish(process)
     assert (code, report.signal, report.reason) == (143, 15, Reason.SIGNALLED)
-    assert pod.out.read_text() == "ready\nlate\n"
+    assert pod.out.read_text().partition("\n------")[0] == "ready\nlate\n"  # LSF's report comes behind
     said = pod.err.read_text()
     if dialect is Dialect.PBS:
         assert "PBS" not in said
+    elif dialect is Dialect.LSF:
+        assert said == ""
+        assert "\nTERM_OWNER: job killed by owner.\nExited with exit code 130.\n" in pod.out.read_text()
     else:
         assert re.search(r"slurmstepd: error: \*\*\* JOB 12 ON \S+ CANCELLED AT [-0-9T:]+ \*\*\*\n", said)
 

@@ -97,7 +97,7 @@ def test_the_file_is_written_at_the_end(
     ("argv", "message"),
     [
         (("none.conf",), "cannot read none.conf: No such file or directory"),
-        (("empty",), "empty: no file of Slurm or PBS in this folder"),
+        (("empty",), "empty: no file of Slurm, PBS or LSF in this folder"),
         (("other.txt",), "other.txt: not recognised; expected slurm.conf, gres.conf, scontrol show partition or"),
         (("void.sh",), "void.sh: no setting found"),
         (("lost.conf",), "lost.conf:2: Include gone.conf: no such file, nor one of that name in ."),

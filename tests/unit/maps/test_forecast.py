@@ -201,6 +201,16 @@ def test_what_is_wrong_with_a_request_is_one_line(tmp_path: Path, given: dict[st
     assert not (tmp_path / "maps").exists()
 
 
+def test_places_in_a_nest_that_moves(tmp_path: Path) -> None:
+    import netCDF4
+
+    path = write(tmp_path / "wrfout_d02", hours=(0, 1), domain=2)
+    with netCDF4.Dataset(path, "a") as file:
+        file["XLAT"][1] = file["XLAT"][0] + 1
+    with pytest.raises(MapsError, match="is outside all domains of the files; domain 2 moves, so it is left out"):
+        drawn(tmp_path, path, at=["47,10"])
+
+
 def test_two_forecasts_are_not_mixed(tmp_path: Path) -> None:
     files = [write(tmp_path / f"a{day}", start=START + timedelta(days=day)) for day in (0, 1)]
     with pytest.raises(MapsError, match="several forecasts, which start at 2024-01-15_00:00, 2024-01-16_00:00"):

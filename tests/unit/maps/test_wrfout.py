@@ -107,10 +107,35 @@ def test_a_standin_is_called_one(tmp_path: Path) -> None:
     assert frame.note == "STAND-IN for WRF, no forecast"
 
 
-def test_a_part_of_a_domain_is_refused(tmp_path: Path) -> None:
-    given: dict[str, Any] = {"WEST-EAST_GRID_DIMENSION": np.int32(90)}
-    with pytest.raises(MapsError, match=r"wrfout_d01: 48 of 89 columns: a part of a domain \(io_form 102\)"):
-        read(write(tmp_path / "wrfout_d01", **given))
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"WEST-EAST_GRID_DIMENSION": 90}, "48 of 89 columns"),
+        ({"SOUTH-NORTH_GRID_DIMENSION": 90}, "40 of 89 rows"),
+        (
+            {
+                "WEST-EAST_GRID_DIMENSION": 90,
+                "WEST-EAST_PATCH_START_UNSTAG": 42,
+                "WEST-EAST_PATCH_END_UNSTAG": 89,
+            },
+            "48 of 89 columns",
+        ),
+    ],
+)
+def test_a_part_of_a_domain_is_refused(tmp_path: Path, given: dict[str, int], said: str) -> None:
+    numbers: dict[str, Any] = {name: np.int32(number) for name, number in given.items()}
+    with pytest.raises(MapsError, match=rf"wrfout_d01: {said}: a part of a domain \(io_form 102\)"):
+        read(write(tmp_path / "wrfout_d01", **numbers))
+
+
+def test_a_cut_out_is_drawn(tmp_path: Path) -> None:
+    """As `ncks -d west_east,…` makes it: the attributes are those of the whole."""
+    ends = {"GRID_DIMENSION": 90, "PATCH_START_UNSTAG": 1, "PATCH_END_UNSTAG": 89}
+    given: dict[str, Any] = {
+        f"{direction}_{name}": np.int32(end) for direction in ("WEST-EAST", "SOUTH-NORTH") for name, end in ends.items()
+    }
+    (frame,) = read(write(tmp_path / "wrfout_d01", **given))
+    assert frame.grid.project is not None
 
 
 def test_attributes_of_any_form(tmp_path: Path) -> None:

@@ -54,6 +54,10 @@ FIELDS: dict[str, tuple[list[str], dict[str, Any]]] = {
     "model of GPUs": (["-gpu", "num=1:gmodel=A100"], {"chunks": (Chunk(words=(("gpu_model", "A100"),)),)}),
     "exclusive": (["-x"], {"sharing": Sharing.EXCLUSIVE}),
     "nodes": (["-nnodes", "2"], {"chunks": (Chunk(count=2),), "sharing": Sharing.EXCLUSIVE}),
+    "nodes and slots": (
+        ["-nnodes", "2", "-n", "4"],
+        {"chunks": (Chunk(count=2, cpus=2, ranks=2),), "sharing": Sharing.SHARED},
+    ),
     "queues": (["-q", "a b"], {"queue": "a", "other_queues": ("b",)}),
     "project": (["-P", "p"], {"account": "p"}),
     "files": (
@@ -121,11 +125,12 @@ def test_a_file_with_options_is_the_script_and_another_a_command() -> None:
         ("none,A=1", {"A": "1"}),
         ("all,A=1", {"USER": "u", "B": "2", "A": "1"}),
         ("all,~B", {"USER": "u"}),
+        ("none -env A=1 -env C=2", {"A": "1", "C": "2"}),
         ("B", {"B": "2"}),
     ],
 )
 def test_environment(env: str | None, expected: dict[str, str]) -> None:
-    argv = [] if env is None else ["-env", env]
+    argv = [] if env is None else ["-env", *env.split()]
     found = submission(*argv, environ={"USER": "u", "B": "2", "LSB_JOBID": "1", "LS_SUBCWD": "/"})
     assert found.submission.environment == expected
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib import resources
@@ -143,8 +145,16 @@ def test_help_of_a_value(option: str) -> None:
     """srun in a job has the same."""
     with pytest.raises(SlurmAnswer) as answer:
         srun(f"--{option}=help", "true")
-    in_a_job = resources.files("hpcbatch.runner").joinpath("steps/srun_options.sh").read_text()
-    assert f"\n{answer.value.text}\nHELP\n" in in_a_job
+    steps = resources.files("hpcbatch.runner").joinpath("steps")
+    explain = re.search(
+        r"^explain\(\) \{.*?^\}", steps.joinpath("srun_options.sh").read_text(), re.DOTALL | re.MULTILINE
+    )
+    assert explain is not None
+    script = f"{explain[0]}\nexplain {option}".replace("$root/runner", str(steps))
+    in_a_job = subprocess.run(["/bin/sh", "-c", script], check=True, capture_output=True, text=True).stdout
+    assert in_a_job == f"{answer.value.text}\n"
+    assert in_a_job.startswith(f"Values of --{option}, ")
+    assert in_a_job.endswith("  help               this\n")
 
 
 def test_test_only() -> None:

@@ -15,6 +15,7 @@ from hpcbatch.site.importing.plan import plan
 from hpcbatch.site.importing.recognise import _READ, Format, recognised
 from hpcbatch.site.importing.write import braces, comment, duration, scalar, site_yaml
 from tests.unit.site.importing.reading import found_in
+from tests.unit.site.importing.test_lsf import QUEUES
 from tests.unit.site.importing.test_pbs import MAUI, PRO, SERVER, TORQUE
 from tests.unit.site.importing.test_preemption import SCHED
 from tests.unit.site.importing.test_slurm import CLUSTER, DUMP, NODE, SHOWN
@@ -29,6 +30,7 @@ SAMPLES = {
     Format.PBSNODES: TORQUE + "\n" + PRO,
     Format.SCHED_CONFIG: SCHED,
     Format.MAUI: MAUI,
+    Format.LSF: QUEUES,
 }
 
 

@@ -1,0 +1,126 @@
+"""`python -m bench.controller.users`: many users at once, in a process of its own. Prints what became of it as JSON.
+
+Each user submits at even intervals, whether the last submission has been answered or not, unless AT_ONCE of them wait
+for their answers; and lists his jobs each second. All use the modules that `qsub` and `qstat` use, with as many
+connections as they need.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+from bench.controller.rig import made_submission
+from hpcbatch.api import kubeconfig
+from hpcbatch.api.client import HttpApi
+from hpcbatch.client.listing import list_present_rows
+from hpcbatch.client.submit import submit
+from hpcbatch.errors import BusyError, HpcBatchError, RefusedError, UnreachableError
+
+AT_ONCE = 8
+"""Submissions of one user that wait for their answers."""
+NOT_BEGUN = "not begun: others wait"
+_LIST_S = 1.0
+
+
+class Call(NamedTuple):
+    what: str
+    outcome: str
+    """`answer`, `try again`, or the error that is neither."""
+    took_s: float
+    job_id: int = 0
+
+
+class Users:
+    def __init__(self, kubeconfig_file: str, users: Sequence[str], rate: float, seconds: float) -> None:
+        """`rate`: submissions a second of all these users together."""
+        self._env = {"KUBECONFIG": kubeconfig_file}
+        self._users, self._every_s, self._seconds = users, len(users) / rate, seconds
+        self._submission = made_submission()
+        self.calls: list[Call] = []
+
+    def run(self) -> None:
+        began = time.monotonic()
+        threads = [threading.Thread(target=act, args=(user, began)) for user in self._users for act in self._acts()]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    def _acts(self) -> tuple[Callable[[str, float], None], ...]:
+        return self._submit, self._list
+
+    def _submit(self, user: str, began: float) -> None:
+        local, free = threading.local(), threading.Semaphore(AT_ONCE)
+
+        def one() -> None:
+            if not hasattr(local, "api"):
+                local.api = HttpApi(kubeconfig.load(self._env))
+            self._call("submit", lambda: submit(local.api, user, self._submission).job_id)
+            free.release()
+
+        due = began + self._every_s * (self._users.index(user) + 1) / len(self._users)
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            while due < began + self._seconds:
+                time.sleep(max(0.0, due - time.monotonic()))
+                if free.acquire(blocking=False):
+                    pool.submit(one)
+                else:
+                    self.calls.append(Call("submit", NOT_BEGUN, 0.0))
+                due += self._every_s
+
+    def _list(self, user: str, began: float) -> None:
+        api = HttpApi(kubeconfig.load(self._env))
+        due = began
+        while due < began + self._seconds:
+            time.sleep(max(0.0, due - time.monotonic()))
+            self._call("list", lambda: len(list_present_rows(api, user)))
+            due = max(due + _LIST_S, time.monotonic())
+
+    def _call(self, what: str, act: Callable[[], int]) -> None:
+        before, number = time.monotonic(), 0
+        try:
+            number = act()
+            outcome = "answer"
+        except RefusedError as refused:
+            outcome = f"refused: {refused}"
+        except (BusyError, UnreachableError):
+            outcome = "try again"
+        except HpcBatchError as error:
+            outcome = str(error)
+        except Exception as error:
+            outcome = f"{type(error).__name__}: {error}"
+        self.calls.append(Call(what, outcome, time.monotonic() - before, number if what == "submit" else 0))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("kubeconfig")
+    parser.add_argument("--users", nargs="+", required=True)
+    parser.add_argument("--rate", type=float, required=True)
+    parser.add_argument("--seconds", type=float, required=True)
+    asked = parser.parse_args()
+    users = Users(asked.kubeconfig, asked.users, asked.rate, asked.seconds)
+    users.run()
+    print(json.dumps(users.calls))
+
+
+def summary(calls: Sequence[Call], what: str) -> tuple[Counter[str], float, float]:
+    """Outcomes, and the times that half and 99 of 100 calls with an answer stay below."""
+    some = [call for call in calls if call.what == what]
+    times = sorted(call.took_s for call in some if call.outcome == "answer") or [0.0]
+    return (
+        Counter(call.outcome for call in some),
+        times[len(times) // 2],
+        times[min(len(times) * 99 // 100, len(times) - 1)],
+    )
+
+
+if __name__ == "__main__":
+    main()
