@@ -119,7 +119,9 @@ class Engine:
         self._parts: list[Part] = [
             self._agent,
             Scheduler(registry),
-            JobController(registry, registry.record_event, gang_of=lambda job: gang_of(job) or VOLCANO),
+            JobController(
+                registry, registry.record_event, feed=registry.feed, gang_of=lambda job: gang_of(job) or VOLCANO
+            ),
             self._controller,
         ]
 

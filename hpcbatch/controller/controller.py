@@ -391,9 +391,11 @@ class Controller:
             self._look_at_waiting()
 
     def _on_site(self) -> None:
-        if self._own_gangs is not None and self.has_site:  # accounts may be there before
-            self._own_gangs.on_site(self._site)
         self._plan.on_site()
+        if not self.has_site:  # the accounts are in force before it
+            return
+        if self._own_gangs is not None:
+            self._own_gangs.on_site(self._site)
         queues = self._site.queues
         if self._shard.name is not None and queues != self._queues_seen:
             self._queues_seen = queues
