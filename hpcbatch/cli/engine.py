@@ -35,6 +35,7 @@ from hpcbatch.history.store import HistoryStore
 from hpcbatch.model.site import SiteConfig
 from hpcbatch.site.identity import GID, HOME, UID, USER
 from hpcbatch.typed import Protocol
+from hpcbatch.volcano.gangs.registry import VOLCANO, gang_of
 
 _LOG_BYTES = 5 * 2**20
 _LOOK_S = 1.0
@@ -108,12 +109,19 @@ class Engine:
         self._state_dir, self._options = state_dir, options
         self._site = SiteConfig(server_name=server_name())
         self._controller = Controller(
-            registry, self._site, self._history, read_log=self._agent.log_end, prepare_site=self._make_queues
+            registry,
+            self._site,
+            self._history,
+            read_log=self._agent.log_end,
+            prepare_site=self._make_queues,
+            makes_pods=False,
         )
         self._parts: list[Part] = [
             self._agent,
             Scheduler(registry),
-            JobController(registry, registry.record_event),
+            JobController(
+                registry, registry.record_event, feed=registry.feed, gang_of=lambda job: gang_of(job) or VOLCANO
+            ),
             self._controller,
         ]
 

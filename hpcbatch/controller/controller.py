@@ -85,10 +85,12 @@ class Controller:
         read_log: ReadLog | None = None,
         prepare_site: Callable[[SiteConfig], None] = lambda _: None,
         shard: str | None = None,
+        makes_pods: bool = True,
     ) -> None:
         """`defaults` fill the gaps of the site's configuration; `prepare_site` is called before a new one takes effect.
         Without a `history` ended jobs stay BatchJobs for as long as the site keeps them; without `read_log` running
         jobs show no usage. `shard`: it has the jobs of that shard's queues only, see Shard.
+        Without `makes_pods` another job controller makes the pods also where the site's scheduler is not Volcano.
         """
         self._api = api
         self._queue: WorkQueue[Key] = WorkQueue(supersedes=True)
@@ -100,7 +102,8 @@ class Controller:
         self._nodes = Informer(api, NODES, on_event=self._on_node)
         self._offers = NodeOffers()
         self._job_pods = JobPods(api, self._pods, self._nodes)
-        self._start_bar, self._own_gangs = StartBar(api), OwnGangs(api)
+        self._start_bar = StartBar(api)
+        self._own_gangs = OwnGangs(api) if makes_pods and not shard else None  # the main shard makes all pods
         self._refused_pods = RefusedPods(api, self._look_at_number)
         self._volcano_queues = Informer(api, QUEUES, on_event=self._on_volcano_queue)
         self._namespaces = Informer(api, NAMESPACES, on_event=lambda _: None)
@@ -287,7 +290,7 @@ class Controller:
         # those that `start` has not started yet have no ident
         dead = [thread.name for thread in self._threads if thread.ident is not None and not thread.is_alive()]
         dead += [informer.name for informer in self._informers if informer.has_died]
-        dead += [*self.mailer.dead, *self._own_gangs.dead]
+        dead += [*self.mailer.dead, *([] if self._own_gangs is None else self._own_gangs.dead)]
         return f"threads have ended: {', '.join(dead)}" if dead else ""
 
     @property
@@ -357,7 +360,8 @@ class Controller:
             self._queue.add_after(key, after_s)
 
     def _on_volcano_job(self, event: WatchEvent) -> None:
-        self._own_gangs.on_volcano_job(event.object)
+        if self._own_gangs is not None:
+            self._own_gangs.on_volcano_job(event.object)
         if self._volcano_jobs.is_news(event):
             self._plan.on_volcano_job(event)
             self._on_part(event)
@@ -387,8 +391,11 @@ class Controller:
             self._look_at_waiting()
 
     def _on_site(self) -> None:
-        self._own_gangs.on_site(self._site)
         self._plan.on_site()
+        if not self.has_site:  # the accounts are in force before it
+            return
+        if self._own_gangs is not None:
+            self._own_gangs.on_site(self._site)
         queues = self._site.queues
         if self._shard.name is not None and queues != self._queues_seen:
             self._queues_seen = queues

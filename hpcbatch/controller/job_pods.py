@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from hpcbatch.api.informer import Informer
 from hpcbatch.api.news import News
 from hpcbatch.api.port import Api, Object, WatchEvent
 from hpcbatch.api.resources import PODS
 from hpcbatch.controller.records import Admitted
+from hpcbatch.dataclass import replace
 from hpcbatch.model.labels import JOB_ID_LABEL
 from hpcbatch.model.node_marks import is_set_down
 from hpcbatch.model.record import JobRecord

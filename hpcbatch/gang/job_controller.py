@@ -14,11 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from typing import Protocol
 
 from hpcbatch.api.informer import Informer, Workers, WorkQueue
 from hpcbatch.api.news import News
 from hpcbatch.api.port import Api, Object, WatchEvent
-from hpcbatch.api.resources import COMMANDS, PODGROUPS, PODS, VOLCANO_JOBS
+from hpcbatch.api.resources import COMMANDS, PODGROUPS, PODS, VOLCANO_JOBS, Resource
 from hpcbatch.errors import NotFoundError
 from hpcbatch.gang.events import COMPONENT, RecordEvent
 from hpcbatch.gang.known import Known
@@ -34,6 +35,30 @@ WorkKey = tuple[str, str, str]
 """("job" or "command", namespace, name)"""
 
 
+OnEvent = Callable[[WatchEvent], None]
+
+
+class Feed(Protocol):
+    """Calls with each change of a resource, and first with what is there."""
+
+    def start(self) -> None:
+        """Returns when everything that is there has been reported."""
+
+    def stop(self) -> None: ...
+
+
+class _InformerFeed:
+    def __init__(self, informer: Informer) -> None:
+        self._informer = informer
+
+    def start(self) -> None:
+        self._informer.start()
+        self._informer.synced.wait(30)
+
+    def stop(self) -> None:
+        self._informer.stop()
+
+
 def utc_now() -> datetime:
     return datetime.now(UTC)
 
@@ -46,45 +71,51 @@ class JobController:
         api: Api,
         record_event: RecordEvent,
         *,
+        feed: Callable[[Resource, OnEvent], Feed] | None = None,
         gang_of: Callable[[Object], Gang | None] = lambda _: VOLCANO,
         labels: str = "",
         now: Callable[[], datetime] = utc_now,
     ) -> None:
         """`gang_of` a Volcano Job says how its scheduler is told of its pods; None: the job is none of ours. All that
-        are ours, and their pods, have those `labels`, a selector.
+        are ours, and their pods, have those `labels`, a selector. Changes come by `feed`; None: by informers.
         """
         self._api, self._record_event, self._gang_of, self._now = api, record_event, gang_of, now
         self._serves_all = not labels
         self._queue: WorkQueue[WorkKey] = WorkQueue(longest_backoff_s=200.0)
         self._workers = Workers(self._queue, self._work, name="job-controller")
         self._keys = KeyPool()
-        self._pods = Informer(api, PODS, on_event=self._on_pod, labels=labels)
-        self._jobs = Informer(api, VOLCANO_JOBS, on_event=self._on_job, labels=labels)
-        self._commands = Informer(api, COMMANDS, on_event=self._on_command)
-        self._informers = [self._pods, self._jobs, self._commands]
+        self._informers: dict[Resource, Informer] = {}
+
+        def informer(resource: Resource, on_event: OnEvent) -> Feed:
+            its_labels = "" if resource is COMMANDS else labels
+            self._informers[resource] = Informer(api, resource, on_event=on_event, labels=its_labels)
+            return _InformerFeed(self._informers[resource])
+
+        make = feed or informer
+        self._feeds = [make(PODS, self._on_pod)]
         if self._serves_all:  # Volcano's own scheduler answers by them
-            self._informers.insert(1, Informer(api, PODGROUPS, on_event=self._on_group))
+            self._feeds.append(make(PODGROUPS, self._on_group))
+        self._feeds += [make(VOLCANO_JOBS, self._on_job), make(COMMANDS, self._on_command)]
         self._known = Known()
         self._news_of_jobs, self._news_of_groups = News(), News()
 
     def start(self) -> None:
         """Returns when everything that was there is known and being worked on."""
         self._keys.start()
-        for informer in self._informers:
-            informer.start()
-            informer.synced.wait(30)
+        for feed in self._feeds:
+            feed.start()
         self._workers.start()
 
     def stop(self) -> None:
         self._workers.stop()
-        for informer in reversed(self._informers):
-            informer.stop()
+        for feed in reversed(self._feeds):
+            feed.stop()
         self._keys.stop()
 
     @property
     def dead(self) -> list[str]:
         """Names of its threads that have ended, although nobody stopped them."""
-        return [*self._workers.dead, *(informer.name for informer in self._informers if informer.has_died)]
+        return [*self._workers.dead, *(informer.name for informer in self._informers.values() if informer.has_died)]
 
     # What has changed
 
@@ -104,11 +135,19 @@ class JobController:
             is_news = self._known.put_pod(key, pod)
         else:
             is_news = True
-            job = self._jobs.get(*key)
+            job = self._job(*key)
             is_there = job is not None and job["metadata"]["uid"] == owner["uid"]
             self._known.drop_pod(key, pod, lost_at=self._now() if is_there else None)
         if is_news:
             self._queue.add(("job", *key))
+
+    def _job(self, namespace: str, name: str) -> Object | None:
+        """As last heard of it, else from the API: its event may come later than that of what belongs to it."""
+        jobs = self._informers.get(VOLCANO_JOBS)
+        try:
+            return (jobs and jobs.get(namespace, name)) or self._api.get(VOLCANO_JOBS, name, namespace)
+        except NotFoundError:
+            return None
 
     def _on_group(self, event: WatchEvent) -> None:
         owner = controlling_job(event.object)
@@ -174,11 +213,8 @@ class JobController:
         name = target.get("name", "")
         if self._serves_all or target.get("kind") == "Queue":
             return True
-        try:  # its event may come later than the Command's
-            job = self._jobs.get(namespace, name) or self._api.get(VOLCANO_JOBS, name, namespace)
-        except NotFoundError:
-            return False
-        return self._gang_of(job) is not None
+        job = self._job(namespace, name)
+        return job is not None and self._gang_of(job) is not None
 
     def _record(self, job: Object, reason: str, message: str) -> None:
         self._record_event(job, type="Normal", reason=reason, message=message, component=COMPONENT)

@@ -28,7 +28,7 @@ class VolcanoJobView:
     may_bind_in_part: bool = False
     """Its scheduler may give some of its pods their nodes, and others not."""
     has_run: bool = False
-    """All its pods have run at the same time."""
+    """All its pods have run at the same time; or its job has been seen to run."""
 
     @property
     def is_final(self) -> bool:
@@ -38,7 +38,9 @@ class VolcanoJobView:
         """Whether it has never run as a whole, since some of the `wanted` pods have no node. Then none of them has
         begun, whatever its container does: the first waits for the others.
         """
-        return self.may_bind_in_part and not self.has_run and sum(bool(pod.node) for pod in pods) < wanted
+        if not self.may_bind_in_part or self.has_run or any(pod.report and pod.report.started for pod in pods):
+            return False
+        return sum(bool(pod.node) for pod in pods) < wanted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

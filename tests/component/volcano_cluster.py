@@ -93,7 +93,7 @@ class Cluster:
             self.add_node(f"node-{index}", count)
         self.kubelet = PlayKubelet(self.registry)
         self.scheduler = Scheduler(self.registry)
-        self.controller = JobController(self.registry, self.registry.record_event)
+        self.controller = JobController(self.registry, self.registry.record_event, feed=self.registry.feed)
 
     def add_node(self, name: str, cpus: int) -> None:
         size = {"cpu": str(cpus), "memory": "8Gi", "pods": "110"}

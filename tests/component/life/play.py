@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from hpcbatch.api.informer import Informer
 from hpcbatch.api.port import Object, WatchEvent
-from hpcbatch.api.resources import BATCHJOBS, CONFIGMAPS, PODS
+from hpcbatch.api.resources import BATCHJOBS, CONFIGMAPS, PODS, VOLCANO_JOBS
 from hpcbatch.controller.pod_requests import ANNOTATION
 from hpcbatch.engine.registry.registry import Registry
 from hpcbatch.errors import ConflictError, HpcBatchError, NotFoundError
@@ -155,7 +155,24 @@ class Stage(PlayKubelet):
         self._playing[uid] = playing
         if self._give_way(playing) or not playing.is_rerunnable:
             return
-        self._start_script(playing)
+        self._start_when_whole(playing)
+
+    def _start_when_whole(self, playing: Playing) -> None:
+        """When all pods of the job have nodes: a runner waits for the others, which may get theirs one by one."""
+        with self._lock:
+            if self._playing.get(playing.uid) is not playing or playing.run is not None:
+                return
+            try:
+                made = self._registry.get(VOLCANO_JOBS, job_name(playing.number), NS)
+            except NotFoundError:
+                return
+            wanted = sum(task.get("replicas", 0) for task in made["spec"]["tasks"])
+            if sum(bool(pod["spec"].get("nodeName")) for pod in self._pods_of(playing.number)) >= wanted:
+                self._start_script(playing)
+                return
+        timer = threading.Timer(0.02, self._start_when_whole, (playing,))
+        timer.daemon = True
+        timer.start()
 
     def _give_way(self, playing: Playing) -> bool:
         """To the pod that ran the script of a job that must not run twice, or since the job is no longer to start."""

@@ -78,7 +78,7 @@ class Parts:
             volcano(EngineScheduler, kills // 5),
         ]
         if scheduler.makes_pods:
-            self._all.append(volcano(lambda api: JobController(api, api.record_event), kills * 3 // 10))
+            self._all.append(volcano(lambda api: JobController(api, api.record_event, feed=api.feed), kills * 3 // 10))
 
     def start(self) -> None:
         for succession in self._all:
