@@ -260,11 +260,13 @@ class Life:
         asked = self._some()
         if asked is None or asked.is_held or asked.is_wide:
             return
-        holds.hold(self.api, row_of(self.record(asked)))
+        before = self.record(asked)
+        holds.hold(self.api, row_of(before))
         asked.is_held = True
-        # seen before it could start; a job that waits for others is shown as held, too. Members may be on their way
-        is_seen = self.record(asked).status.reason is Reason.HELD_BY_USER
-        if is_seen and asked.spec.array is None:
+        # seen before it could start: it shows this hold, not its dependency, nor one of which it has just been released.
+        # Members may be on their way
+        shown = [record.status.reason is Reason.HELD_BY_USER for record in (before, self.record(asked))]
+        if shown == [False, True] and asked.spec.array is None:
             asked.held.append((time.monotonic(), FOREVER))
 
     def release(self) -> None:
