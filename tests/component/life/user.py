@@ -263,8 +263,8 @@ class Life:
         before = self.record(asked)
         holds.hold(self.api, row_of(before))
         asked.is_held = True
-        # seen before it could start: it shows this hold, not its dependency, nor one of which it has just been released.
-        # Members may be on their way
+        # seen before it could start: it shows this hold, not its dependency, nor a hold from which it has just been
+        # released. Members may be on their way
         shown = [record.status.reason is Reason.HELD_BY_USER for record in (before, self.record(asked))]
         if shown == [False, True] and asked.spec.array is None:
             asked.held.append((time.monotonic(), FOREVER))
