@@ -49,6 +49,7 @@ RUN apt-get update \
 COPY --from=build-login /opt/hpcbatch /opt/hpcbatch
 # Where login shells find them too: those set PATH anew. Copies, since the way by a link costs each command a millisecond.
 RUN find /opt/hpcbatch/bin -type f -executable \
-      \( -name 'hpcbatch*' -o -name 'q*' -o -name 'pbs*' -o -name nqs2pbs -o -name printjob -o -name tracejob -o -name 's[a-z]*' \) -exec cp -t /usr/local/bin '{}' +
+      \( -name 'hpcbatch*' -o -name 'q*' -o -name 'pbs*' -o -name nqs2pbs -o -name printjob -o -name tracejob -o -name 's[a-z]*' \
+         -o -name 'b[a-z]*' -o -name 'ls[a-z]*' \) -exec cp -t /usr/local/bin '{}' +
 USER 65532:65532
 CMD ["bash", "--login"]
