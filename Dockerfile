@@ -24,13 +24,13 @@ COPY deploy/crd /src/deploy/crd
 RUN /opt/hpcbatch/bin/pip install --no-cache-dir --no-compile --no-deps --no-build-isolation /src \
  && python3 -m compileall -q --invalidation-mode unchecked-hash /opt/hpcbatch/lib
 
-# The first four that go are the embedded engine's; kubernetes, half of the image, is for kubeconfigs that run programs to
-# log in. psycopg is for the history's database.
+# The first two that go are the embedded engine's; kubernetes, half of the image, is for kubeconfigs that run programs to
+# log in. psycopg is for the history's database, paramiko for the keys of jobs where Volcano does not make them.
 FROM build AS build-controller
 RUN /opt/hpcbatch/bin/pip install --no-cache-dir --no-compile --no-deps --require-hashes \
       --requirement /src/requirements/postgres.txt \
  && python3 -m compileall -q --invalidation-mode unchecked-hash /opt/hpcbatch/lib \
- && /opt/hpcbatch/bin/pip uninstall --yes aiohttp jsonschema paramiko pynacl kubernetes setuptools pip
+ && /opt/hpcbatch/bin/pip uninstall --yes aiohttp jsonschema kubernetes setuptools pip
 
 FROM build AS build-login
 RUN /opt/hpcbatch/bin/pip uninstall --yes setuptools pip
