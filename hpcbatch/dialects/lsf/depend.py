@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
+from hpcbatch.dialects.lsf.tokens import Tokens
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.dependency import Clause, Dependency, DependencyKind, JobRef, Left
 from hpcbatch.model.indices import Indices
@@ -81,24 +82,18 @@ def _joined(groups: list[_Group], *, is_any: bool) -> _Group:
     return _Group(clauses, is_any)
 
 
-class _Parser:
+def _tokens(text: str) -> Iterator[tuple[str, str]]:
+    for match in _TOKEN.finditer(text):
+        kind = match.lastgroup or "bad"
+        if kind == "bad":
+            raise DependSyntaxError(f"{match[kind]!r} cannot stand there")
+        yield ("word" if kind in {"quoted", "single"} else kind), match[kind]
+
+
+class _Parser(Tokens):
     def __init__(self, text: str, lookup: Lookup | None) -> None:
-        self._text, self._lookup, self._at = text, lookup, 0
-        self._tokens: list[tuple[str, str]] = []
-        for match in _TOKEN.finditer(text):
-            kind = match.lastgroup or "bad"
-            if kind == "bad":
-                raise DependSyntaxError(f"{match[kind]!r} cannot stand there")
-            self._tokens.append(("word" if kind in {"quoted", "single"} else kind, match[kind]))
-
-    def _next(self) -> tuple[str, str]:
-        return self._tokens[self._at] if self._at < len(self._tokens) else ("", "")
-
-    def _is(self, op: str) -> bool:
-        if self._next() == ("op", op):
-            self._at += 1
-            return True
-        return False
+        super().__init__(_tokens(text))
+        self._lookup = lookup
 
     def _expect(self, op: str) -> None:
         if not self._is(op):
@@ -106,7 +101,7 @@ class _Parser:
             raise DependSyntaxError(f"expected {op}" + (f", not {found!r}" if found else " at the end"))
 
     def end(self) -> None:
-        if self._at < len(self._tokens):
+        if not self._is_over:
             raise DependSyntaxError(f"expected && or ||, not {self._next()[1]!r}")
 
     def either(self, depth: int) -> _Group:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from hpcbatch.dataclass import dataclass, field
 from hpcbatch.dialects.lsf.table import SECTIONS
+from hpcbatch.dialects.lsf.tokens import Tokens
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.outcome import Fate
 from hpcbatch.typed import Final, NamedTuple, TypeAlias
@@ -185,28 +186,22 @@ def _rule(name: str) -> tuple[Fate, str]:
     return SECTIONS[name].fate, SECTIONS[name].meaning
 
 
-class _Parser:
+def _tokens(text: str) -> Iterator[tuple[str, str]]:
+    for match in _TOKEN.finditer(text):
+        kind = match.lastgroup or ""
+        token = match[kind]
+        if kind == "bad":
+            raise SelectSyntaxError(f"select[{text}]: {token!r} cannot stand there")
+        yield kind, token.strip("'\"") if kind == "quoted" else token
+
+
+class _Parser(Tokens):
     def __init__(self, text: str) -> None:
-        self._tokens: list[tuple[str, str]] = []
-        for match in _TOKEN.finditer(text):
-            kind = match.lastgroup or ""
-            token = match[kind]
-            if kind == "bad":
-                raise SelectSyntaxError(f"select[{text}]: {token!r} cannot stand there")
-            self._tokens.append((kind, token.strip("'\"") if kind == "quoted" else token))
-        self._at, self._text = 0, text
-
-    def _next(self) -> tuple[str, str]:
-        return self._tokens[self._at] if self._at < len(self._tokens) else ("", "")
-
-    def _is(self, op: str) -> bool:
-        if self._next() == ("op", op):
-            self._at += 1
-            return True
-        return False
+        super().__init__(_tokens(text))
+        self._text = text
 
     def end(self) -> None:
-        if self._at < len(self._tokens):
+        if not self._is_over:
             raise SelectSyntaxError(f"select[{self._text}]: {self._next()[1]!r} cannot stand there")
 
     def either(self, depth: int) -> Expression:
