@@ -34,8 +34,7 @@ class NoReservationError(HpcBatchError):
 
 
 def list_reservations(api: Api) -> list[ReservationRecord]:
-    """All that users may know of, but for those that were denied, in the order in which they begin."""
-    from hpcbatch.model.reservation import Phase
+    """All that users may know of, but for those that were denied or removed, in the order in which they begin."""
     from hpcbatch.record.reservation import reservation_from
 
     try:
@@ -48,7 +47,7 @@ def list_reservations(api: Api) -> list[ReservationRecord]:
             record = reservation_from(obj)
         except HpcBatchError:  # of another version; the controller reports it
             continue
-        if record.status.phase is not Phase.DENIED:
+        if not record.is_gone:
             found.append(record)
     return sorted(found, key=lambda one: (one.status.start or one.spec.start, one.status.id))
 
@@ -112,8 +111,14 @@ def change_reservation(api: Api, record: ReservationRecord, spec: ReservationSpe
     raise DeniedReservationError(denied)
 
 
-def remove_reservation(api: Api, record: ReservationRecord) -> None:
-    api.delete(RESERVATIONS, record.object_name, record.namespace)
+def remove_reservation(api: Api, record: ReservationRecord, by: str) -> None:
+    """`by`, `user@host`, stands in the mail about that, before which the object does not go: the controller removes it.
+    Of Slurm's nobody gets mail.
+    """
+    if record.spec.dialect != "pbs":
+        api.delete(RESERVATIONS, record.object_name, record.namespace)
+    else:
+        api.patch(RESERVATIONS, record.object_name, {"spec": {"removedBy": by}}, record.namespace)
 
 
 def await_decision(api: Api, obj: Object, timeout_s: float = _DECIDED_S) -> ReservationRecord:

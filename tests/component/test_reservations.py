@@ -188,7 +188,7 @@ def test_kills(seed: int) -> None:
                 asked = spec(dice.randint(1, 3), dice.randint(1, CPUS), begins=HOUR + dice.randint(0, 3) * HOUR / 2)
                 begin_reservation(world.registry, NS, asked, f"r{number}")
                 if dice.random() < 0.3:
-                    remove_reservation(world.registry, dice.choice(all_records(world)))
+                    remove_reservation(world.registry, dice.choice(all_records(world)), "ann@login")
             wait_for("all deaths", lambda: succession.is_immortal, limit_s=120)
             wait_for("all decisions", lambda: all(is_settled_or_denied(one) for one in all_records(world)), limit_s=60)
         finally:

@@ -18,7 +18,7 @@ def _body(session: Session) -> int:
     """It waits for the controller's decision, whatever -I says: that takes a moment only."""
     if printed_version(sys.argv[1:]):
         return 0
-    from hpcbatch.cli.pbs.pbs_rsub import read_job
+    from hpcbatch.cli.pbs.pbs_rsub import read_job, tell_of_mail
     from hpcbatch.client import listing
     from hpcbatch.client.reservations import (
         DeniedReservationError,
@@ -28,7 +28,7 @@ def _body(session: Session) -> int:
     )
     from hpcbatch.dialects.pbs.errors import PbsError
     from hpcbatch.dialects.pbs.reservations import PBSE_UNKRESVID, UNKNOWN, read_id
-    from hpcbatch.dialects.pbs.rsub import read_ralter, refused_at_once
+    from hpcbatch.dialects.pbs.rsub import Mailing, read_ralter, refused_at_once
 
     asked = read_ralter(sys.argv[1:], session.now)
     number = read_id(asked.reservation, "pbs_ralter")
@@ -61,4 +61,6 @@ def _body(session: Session) -> int:
     except ConflictError:
         raise PbsError("Request invalid for state of job", 15018 & 0xFF) from None
     print(f"pbs_ralter: {shown} CONFIRMED")
+    if asked.mail != Mailing():
+        tell_of_mail(session, spec, "pbs_ralter")
     return 0
