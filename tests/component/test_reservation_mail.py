@@ -11,6 +11,7 @@ import pytest
 
 from hpcbatch.api.resources import RESERVATIONS
 from hpcbatch.client.reservations import (
+    begin_reservation,
     change_reservation,
     list_reservations,
     make_reservation,
@@ -19,8 +20,9 @@ from hpcbatch.client.reservations import (
 from hpcbatch.controller.controller import Controller
 from hpcbatch.dataclass import replace
 from hpcbatch.model.mail import MailConfig
-from hpcbatch.model.reservation import ReservationSpec
+from hpcbatch.model.reservation import Phase, ReservationSpec
 from hpcbatch.model.site import SiteConfig
+from hpcbatch.record.reservation import ReservationRecord
 from tests.component.life.mortal import Fate, Mortal, Succession
 from tests.component.test_reservations import HOUR, all_records, cluster, spec
 from tests.component.volcano_cluster import NS, Cluster
@@ -62,18 +64,19 @@ def lines(server: MailServer) -> list[str]:
     return [mail.body.splitlines()[2] for mail in server.mails]
 
 
+def confirmed(world: Cluster) -> list[ReservationRecord]:
+    return [record for record in all_records(world) if record.status.phase is Phase.CONFIRMED]
+
+
 CONFIRMED = "Reservation transitioned from state UNCONFIRMED to CONFIRMED"
 
 
 def test_from_its_confirmation_to_its_end(world: Cluster, server: MailServer) -> None:
-    made = make_reservation(world.registry, NS, asked("abce", begins=2 * SECOND, lasts=2 * SECOND), "a")
+    made = make_reservation(world.registry, NS, asked("abce", begins=SECOND, lasts=6 * SECOND), "a")
     wait_for("it is gone", lambda: not all_records(world))
-    assert lines(server) == [
-        CONFIRMED,
-        "Reservation period starting",
-        "Reservation period ended",
-        "Reservation removed",
-    ]
+    expected = [CONFIRMED, "Reservation period starting", "Reservation period ended", "Reservation removed"]
+    wait_for("the last mail", lambda: len(server.mails) >= len(expected))
+    assert lines(server) == expected
     assert {(mail.sender, mail.to) for mail in server.mails} == {("adm@here", ("ann@here",))}
     assert {mail.subject for mail in server.mails} == {f"PBS RESERVATION {made.status.id}.pbs"}
 
@@ -94,6 +97,7 @@ def test_of_a_change_and_of_its_removal(world: Cluster, server: MailServer) -> N
     remove_reservation(world.registry, made, "bob@login")
     assert list_reservations(world.registry) == [], "at once"
     wait_for("it is gone", lambda: not all_records(world))
+    wait_for("the last mail", lambda: len(server.mails) >= 3)
     assert server.mails[-1].body.endswith("\nReservation removed\nRequesting party: bob@login\n")
     assert len(server.mails) == 3
 
@@ -105,7 +109,7 @@ def test_what_the_mail_server_does_not_take_yet(server: MailServer) -> None:
         first = Controller(world.registry, site(server))
         first.start()
         try:
-            make_reservation(world.registry, NS, asked("e", begins=SECOND, lasts=2 * SECOND), "a")
+            make_reservation(world.registry, NS, asked("e", begins=SECOND, lasts=6 * SECOND), "a")
             wait_for("a try", lambda: first.mailer.waiting)
             wait_for("it is over", lambda: not list_reservations(world.registry))
         finally:
@@ -117,6 +121,7 @@ def test_what_the_mail_server_does_not_take_yet(server: MailServer) -> None:
         second.start()
         try:
             wait_for("it is gone", lambda: not world.registry.list(RESERVATIONS).items)
+            wait_for("the mail", lambda: server.mails)
         finally:
             second.stop()
         assert lines(server) == ["Reservation period ended"]
@@ -137,11 +142,12 @@ def test_kills(server: MailServer, seed: int) -> None:
         succession.start()
         try:
             for number in range(count):
-                begins = HOUR * (number + 1)
-                make_reservation(world.registry, NS, asked("ac", begins=begins), f"r{number}")
+                begin_reservation(world.registry, NS, asked("ac", begins=HOUR * (number + 1)), f"r{number}")
+            wait_for("all decisions", lambda: len(confirmed(world)) == count, limit_s=60)
             for record in list_reservations(world.registry):
                 remove_reservation(world.registry, record, "ann@login")
             wait_for("all are gone", lambda: not all_records(world), limit_s=60)
+            wait_for("all that was begun", lambda: len(server.mails) >= 2 * count - kills)
         finally:
             succession.stop()
     found = Counter(str(mail.message["Message-ID"]) for mail in server.mails)

@@ -52,7 +52,7 @@ def _body(session: Session) -> int:
             print(f"{name} DENIED")
             return 0
         print(f"{name} UNCONFIRMED")
-        complain(f"pbs_rsub: hpcbatch: it was denied: {_why(error)}")
+        complain(f"pbs_rsub: hpcbatch: it was denied: {why(error)}")
         return 0
     is_told = asked.wait_s is not None or asked.spec.is_maintenance
     print(f"{made.status.id}.{session.server} {'CONFIRMED' if is_told else 'UNCONFIRMED'}")
@@ -75,7 +75,7 @@ def tell_of_mail(session: Session, spec: ReservationSpec, command: str) -> None:
         complain(f"{command}: {why}")
 
 
-def _why(error: Exception) -> str:
+def why(error: Exception) -> str:
     from hpcbatch.client.reservations import DeniedReservationError
     from hpcbatch.model.reservation import Denial
 
