@@ -22,6 +22,8 @@ class Word(StrEnum):
     NODE = "node"
     USER = "user"
     ONE_OF = "one-of"
+    DEPENDENCY = "dependency"
+    """`afterok:12,afterany:13`: a choice, a colon, and jobs."""
 
 
 class Flag(NamedTuple):
@@ -36,7 +38,7 @@ class Flag(NamedTuple):
     """What the value is called in the manual."""
     word: Word = Word.TEXT
     choices: tuple[str, ...] = ()
-    """All values, with Word.ONE_OF."""
+    """All values, with Word.ONE_OF; with Word.DEPENDENCY, what may stand before the colon."""
 
 
 class CommandLine(NamedTuple):

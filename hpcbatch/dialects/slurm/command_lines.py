@@ -29,6 +29,7 @@ from hpcbatch.dialects.slurm import (
     sstat,
     strigger,
 )
+from hpcbatch.dialects.slurm.dependency import KINDS
 from hpcbatch.dialects.slurm.getopt import Option, Parser, Takes
 from hpcbatch.dialects.slurm.option_abouts import ABOUTS, OF_COMMANDS
 from hpcbatch.dialects.slurm.options import SbatchOption, Support
@@ -123,10 +124,12 @@ _WORDS: Final[Mapping[str, Word]] = {
     **dict.fromkeys(("jobs", "jobid", "job"), Word.JOB),
     **dict.fromkeys(("partition", "partitions"), Word.QUEUE),
     **dict.fromkeys(("uid", "user", "users", "mail-user"), Word.USER),
+    "dependency": Word.DEPENDENCY,
 }
 """What values of options stand for, by the long name."""
 _OTHERWISE: Final = {(command, "nodes"): Word.TEXT for command in ("sbatch", "salloc", "srun")}
 _CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
+    "dependency": tuple(KINDS),
     "open-mode": ("append", "truncate"),
     "kill-on-invalid-dep": ("yes", "no"),
     "hint": ("compute_bound", "memory_bound", "multithread", "nomultithread"),
@@ -212,7 +215,7 @@ def _flags(command: str, of: _Of) -> Iterator[Flag]:
             takes,
             text,
             value.rstrip(":"),
-            Word.ONE_OF if choices else word,
+            Word.ONE_OF if choices and word is Word.TEXT else word,
             choices,
         )
 

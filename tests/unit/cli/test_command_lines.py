@@ -37,8 +37,8 @@ def test_an_option_says_what_it_does(at: At) -> None:
         assert flag.about, flag
         assert "\n" not in flag.about
         assert all(re.fullmatch(r"-[A-Za-z0-9]\w*|--[A-Za-z][\w-]*", name) for name in flag.names), flag.names
-        assert (flag.word is Word.ONE_OF) == bool(flag.choices)
-        assert all(re.fullmatch(r"[\w./-]+", choice) for choice in flag.choices), "a shell takes it as one word"
+        assert (flag.word in (Word.ONE_OF, Word.DEPENDENCY)) == bool(flag.choices)
+        assert all(re.fullmatch(r"[\w./=-]+", choice) for choice in flag.choices), "a shell takes it as one word"
 
 
 @pytest.mark.parametrize("name", sorted(PACKAGES["slurm"]))
