@@ -71,3 +71,13 @@ def value_of(flag: Flag) -> str:
     if not flag.names[-1].startswith("--"):
         return f" {name}"
     return f"[={name}]" if flag.takes == "?" else f"={name}"
+
+
+def help_page(line: CommandLine) -> str:
+    """What --help prints of a command whose originals print their usage alone: the usage, and what each option does."""
+    rows = []
+    for flag in line.flags:
+        names = ", ".join(flag.names) + value_of(flag)
+        about = f"  {names:<24} {flag.about}"
+        rows.append(about if len(names) <= 24 else f"  {names}\n{'':<26} {flag.about}")
+    return "\n".join([line.usage, "", f"{line.name}: {line.about}", *([""] if rows else ()), *rows])

@@ -277,6 +277,7 @@ def command_lines() -> dict[str, CommandLine]:
             flags=(
                 *(_qsub_flags() if name == "qsub" else _flags(name, of.letters, of.meanings)),
                 *(_RSUB_FLAGS if name == "pbs_rsub" else ()),
+                Flag(("--help",), about="print this text"),
                 Flag(("--version",), about="print the version"),
             ),
             operands=of.operands,
