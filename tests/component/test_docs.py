@@ -5,6 +5,7 @@ test_docs_commands.py.
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
 import subprocess
 import sys
@@ -224,3 +225,7 @@ def test_metrics() -> None:
     rules, dashboard = [(CHECKOUT / f"deploy/chart/metrics/{name}").read_text() for name in METRICS_FILES]
     assert re.findall(r"^\| `(Hpcbatch\w+)`", text, re.MULTILINE) == re.findall(r"alert: (\w+)", rules)
     assert set(re.findall(r"hpcbatch_\w+", rules + dashboard)) <= names
+    for panel in json.loads(dashboard)["panels"]:
+        of_history = any("hpcbatch_history_" in target["expr"] for target in panel["targets"])
+        said = panel["fieldConfig"]["defaults"].get("noValue")
+        assert not of_history or said == "no database", "what a site without PostgreSQL sees"
