@@ -58,7 +58,7 @@ def _groups(_context: click.Context, _parameter: click.Parameter, text: str) -> 
 
 
 @click.command()
-@click.option("--since", default="7d", metavar="TIME", help="Jobs that ended since TIME: 7d, 12h, 2026-11-01 (default: 7d).")
+@click.option("--since", default="7d", metavar="TIME", help="Jobs that ended since: 7d, 12h, 2026-11-01 (default: 7d).")
 @click.option("--until", default="0m", metavar="TIME", help="Jobs that ended before TIME (default: now).")
 @click.option(
     "--by",
