@@ -52,7 +52,7 @@ while [ $stays -lt 600 ]; do
   sleep 0.1
 done
 """
-"""Its argument says until when it stays: the runner has `seen` it, `kept` its words or has them `forgotten`; or `on`."""
+"""Its argument says until when it stays: the runner has `seen` it, `kept` its words has `forgotten` them; or `on`."""
 
 
 @pytest.fixture
