@@ -27,6 +27,8 @@ class Released:
     """The caches do not show its Volcano Job yet."""
     was_bound: bool = False
     """All its pods have had their nodes."""
+    has_started: bool = False
+    """It shows as running, since it was last restarted."""
     is_restarting: bool = False
     """Its pods are being made anew, in the same places: those of the run before may still have their nodes."""
     restarts: int = 0
@@ -66,8 +68,8 @@ class Released:
             self.is_restarting, self.restarts, again = view.phase == "Restarting", view.restarts, view.restarted_at
             if self.is_restarting or is_again:
                 self.was_bound, self.is_stalled, self.released_s = False, False, now_s
-        if start is not None and not self.is_restarting and (again is None or start > again):
-            self.was_bound = True
+        self.has_started = start is not None and not self.is_restarting and (again is None or start > again)
+        self.was_bound = self.was_bound or self.has_started
 
     def placed(self) -> dict[str, Vector]:
         """What it takes of each node: its pods there, and where not all of them have theirs, what is planned."""
@@ -88,8 +90,12 @@ class Released:
     def take_note_of(self, pods: tuple[BoundPod, ...]) -> None:
         """What pods of it have nodes now; those of a run before may still be going."""
         self.pods = pods
-        if not self.is_restarting:
-            self.was_bound = self.was_bound or sum(not pod.is_leaving for pod in pods) >= self.size
+        if self.is_restarting:
+            return
+        # one that is about to be started anew may still show the pods of the run before
+        stays_bound = self.has_started or not self.scheduler.may_bind_in_part
+        has_all = sum(not pod.is_leaving for pod in pods) >= self.size
+        self.was_bound = has_all or (self.was_bound and stays_bound)
 
     @property
     def size(self) -> int:
