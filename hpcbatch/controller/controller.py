@@ -498,8 +498,9 @@ class Controller:
             decision = replace(decision, look_again_s=min(again_s, _COMMAND_AGAIN_S))
         if decision.let_start:
             first = next(pod for pod in seen.pods if pod.index == 0)
-            may_start = first.has_word or self._start_bar.let_start(record, first.uid)
-            decision = replace(decision, let_start=may_start)
+            # one that was altered meanwhile, to run only once, has the word but no bar yet
+            has_word = record.spec.rerunnable and first.has_word
+            decision = replace(decision, let_start=has_word or self._start_bar.let_start(record, first.uid))
         for pod in decision.give_up:
             _LOG.warning("pod %s/%s is given up: node %s does not answer", namespace, pod.name, pod.node)
             remove(self._api, PODS, pod.name, namespace, uid=pod.uid, grace_period_s=0)
