@@ -68,8 +68,8 @@ class _Types:
                 known = self._site.accelerator_called(name.removeprefix(PREFIX))
                 if known is None:
                     self.unknown.append(name)
-                else:
-                    full = known.full_name
+                    continue
+                full = known.full_name
             found[full] = found.get(full, 0) + amount
         return tuple(sorted(found.items()))
 
