@@ -94,6 +94,7 @@ case $mode in
 esac
 
 . "$root/runner/step_files.sh"
+. "$root/runner/devices.sh"
 kept=$SRUN_KEPT open_mode=$SRUN_OPEN_MODE input_pattern=$SRUN_INPUT wait_dir=$SRUN_WAIT
 unset SRUN_KEPT SRUN_OPEN_MODE SRUN_INPUT SRUN_WAIT
 label=${1#-} out=${2#-} err=${3#-}
@@ -193,7 +194,8 @@ if [ "$mode" = mpi ] || [ "$mode" = world ]; then
   run_task() {
     shift
     check_program "$1"
-    [ -z "$kept" ] || set -- "$sh" "$root/runner/kept.sh" "$kept" "$@"
+    own_devices "$nth"
+    [ -z "$kept" ] || set -- "$sh" "$root/runner/kept.sh" "$kept$visible," "$@"
     [ -z "$SRUN_BIND" ] || set -- "$sh" "$root/runner/bind.sh" "$root" "$nth" "$(tasks_here)" "$@"
     mark_task
     [ "$mode" != mpi ] || echo "$SLURM_TASK_PID" >"$run/ranks.$step.$task" # for step_usage.sh
@@ -247,7 +249,8 @@ run_task() { # TASK LOCAL PROGRAM...
   shift 2
   redirect "$SLURM_PROCID" "$node"
   check_program "$1"
-  [ -z "$kept" ] || set -- "$sh" "$root/runner/kept.sh" "$kept" "$@"
+  own_devices "$SLURM_LOCALID"
+  [ -z "$kept" ] || set -- "$sh" "$root/runner/kept.sh" "$kept$visible," "$@"
   [ -z "$SRUN_BIND" ] || set -- "$sh" "$root/runner/bind.sh" "$root" "$SLURM_LOCALID" "$(tasks_here)" "$@"
   mark_task
   # shellcheck disable=SC2086,SC2016
