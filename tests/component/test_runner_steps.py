@@ -113,7 +113,14 @@ REFUSED = {
         "srun: error: Invalid --export specification: '1x=2': expected ALL, NONE, NAME or NAME=value\n"
     ),
     "-n1": "srun: error: No command given to execute.\n",
-    "--pty bash": "srun: error: --pty is not supported: a job's pods have no terminal\n",
+    "--pty -o out bash": "srun: error: --error/--input/--output are incompatible with --pty\n",
+    "-I0x hostname": 'srun: error: Invalid numeric value "0x" for --immediate.\n',
+    "--x11 hostname": "srun: error: --x11 is not supported: X11 is not forwarded\n",
+    "--container=here hostname": (
+        "srun: error: --container is not supported: "
+        "the pods of the job are containers already, of the image that sbatch --container-image names\n"
+    ),
+    "--bcast nowhere": "srun: fatal: Can not execute nowhere\n",
     "a : b": (
         "srun: error: Attempt to run a job step with het group value of 1,"
         " but the job allocation has maximum value of 0\n"
@@ -191,15 +198,17 @@ TOLD_NOWHERE = {
     "open-mode",
     "prolog",
     "epilog",
-}
-REFUSED_OR_LAST = {
     "bcast",
-    "container",
-    "help",
-    "no-allocate",
+    "compress",
+    "immediate",
     "pty",
     "task-epilog",
     "task-prolog",
+}
+REFUSED_OR_LAST = {
+    "container",
+    "help",
+    "no-allocate",
     "test-only",
     "usage",
     "version",
@@ -238,7 +247,6 @@ def test_letters_and_abbreviations(pod: RunnerPod) -> None:
         "--verbose",
         "--threads",
         "--no-kill",
-        "--immediate",
     ]
 
 

@@ -17,9 +17,10 @@ version whole '
 
 ntasks='' nodes='' max_nodes='' cpus_per_task=${SRUN_CPUS_PER_TASK:-} per_node='' nodelist='' exclude='' relative=0
 label=${SLURM_LABELIO:+yes} out=${SLURM_STDOUTMODE:-} err=${SLURM_STDERRMODE:-} input=${SLURM_STDINMODE:-}
-kill_on_bad_exit=${SLURM_KILL_BAD_EXIT:-0} chdir=${SLURM_WORKING_DIR:-} distribution='' packs='' mpi=${SLURM_MPI_TYPE:-} multi_prog=''
+kill_on_bad_exit=${SLURM_KILL_BAD_EXIT:-0} chdir=${SLURM_WORKING_DIR:-${SLURM_REMOTE_CWD:-}} distribution='' packs='' mpi=${SLURM_MPI_TYPE:-} multi_prog=${SLURM_SRUN_MULTI:+yes}
 overlap=${SLURM_OVERLAP:+yes} overcommit=${SLURM_OVERCOMMIT:+yes} quiet='' export=${SLURM_EXPORT_ENV:-ALL} step_name='' export_given=''
 prolog=${SLURM_PROLOG:-} epilog=${SLURM_EPILOG:-} preserve_env='' test_only='' groups=${default_group:-0} wait_s=${SLURM_WAIT:-0} open_mode=${SLURM_OPEN_MODE:-} step_limit=''
+task_prolog=${SLURM_TASK_PROLOG:-} task_epilog=${SLURM_TASK_EPILOG:-} immediate_s='' bcast=${SLURM_BCAST+yes} bcast_target=${SLURM_BCAST:-} pty=''
 
 notes=
 # note TEXT: once
@@ -130,6 +131,8 @@ read_step_limit() {
     }') || die "Invalid --time specification" 255
 }
 
+[ -z "${SLURM_TIMELIMIT:-}" ] || read_step_limit "$SLURM_TIMELIMIT"
+
 # apply NAME VALUE
 apply() {
   case $1 in
@@ -195,12 +198,20 @@ apply() {
     test-only) test_only=yes ;;
     het-group | pack-group) read_groups "$2" ;;
     jobid) [ "$2" = "$job_id" ] || step_of_other "$2" ;;
-    pty | x11) die "--$1 is not supported: a job's pods have no terminal" ;;
+    pty) pty=yes ;;
+    x11) die "--x11 is not supported: X11 is not forwarded" ;;
     no-allocate) die "--no-allocate is not supported: a step is always its job's" ;;
     prolog) prolog=$2 && [ "$2" != none ] || prolog= ;;
     epilog) epilog=$2 && [ "$2" != none ] || epilog= ;;
-    task-prolog | task-epilog | bcast | container) die "--$1 is not supported" ;;
-    bcast-exclude | send-libs) unapplied "--$1" "nothing is broadcast" ;;
+    task-prolog) task_prolog=$2 ;;
+    task-epilog) task_epilog=$2 ;;
+    bcast) bcast=yes bcast_target=$2 ;;
+    compress) ;; # how --bcast copies is not told either way
+    container) die "--container is not supported: the pods of the job are containers already, of the image that sbatch --container-image names" ;;
+    bcast-exclude) unapplied "--$1" "libraries are not broadcast" ;;
+    send-libs)
+      case $2 in no | n | 0) ;; *) unapplied "--$1" "the hosts have the libraries of their image" ;; esac
+      ;;
     time) read_step_limit "$2" ;;
     time-min | signal) unapplied "--$1" "the step ends with the job" ;;
     accel-bind | mem-bind | mem_bind | gpu-bind | tres-bind) unapplied "--$1" "tasks are bound to CPUs only" ;;
@@ -216,11 +227,14 @@ apply() {
       wait_s=$2
       ;;
     whole) unapplied --whole "a step has the CPUs that its tasks ask for" ;;
-    immediate) unapplied --immediate "a step waits until it finds free CPUs" ;;
+    immediate)
+      case $2 in *[!0-9]*) die "Invalid numeric value \"$2\" for --immediate." ;; esac
+      immediate_s=${2:-1}
+      ;;
     propagate) unapplied --propagate "every host has the job's limits" ;;
     verbose) unapplied --verbose "there is no more to tell" ;;
     profile | acctg-freq) unapplied "--$1" "what steps use is looked at once a second" ;;
-    compress | debugger-test | launch-cmd | max-exit-timeout | msg-timeout | network | resv-ports | slurmd-debug | threads)
+    debugger-test | launch-cmd | max-exit-timeout | msg-timeout | network | resv-ports | slurmd-debug | threads)
       unapplied "--$1" "there is no slurmd here" ;;
     *) unapplied "--$1" "a step has what its job has" ;;
   esac
@@ -311,6 +325,15 @@ while next_option "$@"; do
 done
 shift "$taken"
 [ $# -gt 0 ] || die "No command given to execute."
+if [ -n "$pty" ]; then
+  [ -z "$out$err$input" ] || die "--error/--input/--output are incompatible with --pty"
+  if [ -t 0 ] && [ -t 1 ]; then
+    out=0 err=0 input=0
+  else
+    [ -n "$quiet" ] || echo "srun: error: Not using a pseudo-terminal, disregarding --pty option" >&2
+    pty=
+  fi
+fi
 
 [ -z "${SLURM_HOSTFILE:-}" ] || [ -n "$nodelist" ] || distribution=arbitrary
 

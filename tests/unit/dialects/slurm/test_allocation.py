@@ -95,6 +95,8 @@ def test_a_step_of_an_allocation() -> None:
     assert (step.command, step.has_terminal) == (("srun", "--ntasks=2", "--label", "prog", "-x"), False)
     step = read_step(["--pty", "-n1", "bash"], is_terminal=True)
     assert (step.command, step.has_terminal) == (("bash",), True)
+    step = read_step(["--pty", "-n2", "-wb", "bash"], is_terminal=True)
+    assert (step.command, step.has_terminal) == (("srun", "--pty", "--ntasks=2", "--nodelist=b", "bash"), True)
     step = read_step(["--pty", "bash"], is_terminal=False)
     assert (step.command, step.lacks_terminal) == (("srun", "bash"), True)
 
