@@ -44,9 +44,16 @@ explain() {
   exit 0
 }
 
+# in_small_letters TEXT: sets $small; options' values are read so
+in_small_letters() {
+  small=$1
+  case $1 in *[A-Z]*) small=$(printf %s "$1" | tr '[:upper:]' '[:lower:]') ;; esac
+}
+
 # read_hint LIST
 read_hint() {
-  for hint in $(printf %s "$1" | tr , ' '); do
+  in_small_letters "$1"
+  for hint in $(printf %s "$small" | tr , ' '); do
     case $hint in
       nomultithread | compute_bound) threads=1 bind=${bind:-auto} ;;
       memory_bound) threads=1 per_socket=1 bind=${bind:-auto} ;;
@@ -59,7 +66,8 @@ read_hint() {
 
 # read_bind LIST: `verbose,cores`, `map_cpu:0,1` …
 read_bind() {
-  rest=$1
+  in_small_letters "$1"
+  rest=$small
   while [ -n "$rest" ]; do
     case $rest in
       map_cpu:* | mask_cpu:*)
@@ -74,6 +82,7 @@ read_bind() {
       none | no) bind=none ;;
       rank | cores | threads | sockets) bind=${rest%%,*} ;;
       core | thread | socket) bind=${rest%%,*}s ;;
+      one_thread) threads=1 bind=${bind:-auto} ;;
       ldoms | boards | rank_ldom | map_ldom:* | mask_ldom:*)
         unapplied "--cpu-bind=$1" "tasks are bound to threads, cores or sockets"
         return
@@ -88,28 +97,45 @@ read_bind() {
   done
 }
 
-# read_distribution LIST: over hosts; over the sockets of one
+# read_distribution LIST: over hosts; over the sockets of one; over the cores of a socket
 read_distribution() {
-  distribution=${1%%[:,]*}
-  case $distribution in
-    block | cyclic) ;;
-    '*') distribution= ;;
-    plane=[1-9]*) plane=${distribution#*=} distribution=plane && number --distribution "$plane" ;;
+  packs='' order=''
+  in_small_letters "$1"
+  case $small in
+    plane=[1-9]*)
+      distribution=plane plane=${small#*=}
+      number --distribution "$plane"
+      return
+      ;;
     plane | plane=*)
       [ -n "${SLURM_DIST_PLANESIZE:-}" ] || {
         echo "srun: error: Invalid plane size or size not specified" >&2
         die "Invalid --distribution specification" 255
       }
       distribution=plane
+      return
       ;;
-    arbitrary | hostfile) distribution=arbitrary ;;
-    *) die "Invalid --distribution specification" 255 ;;
+    pack | nopack) small="*,$small" ;;
   esac
-  case $1 in
-    *:block* | *:cyclic* | *:fcyclic*) order=${1#*:} order=${order%%[:,]*} ;;
+  levels=${small%%,*}
+  printf '%s\n' "$levels" | grep -Eqx '(block|cyclic|[*])(:(block|cyclic|fcyclic|[*])){0,2}|arbitrary|hostfile' ||
+    die "Invalid --distribution specification" 255
+  distribution=${levels%%:*}
+  case $levels in *:*) order=${levels#*:} ;; esac
+  case $order in
+    *:'*') order=${order%:*} ;;
+    *:*)
+      [ "${order#*:}" = "${order%:*}" ] ||
+        unapplied "the third part of --distribution=$1" "tasks fill the cores of a socket in their order"
+      order=${order%:*}
+      ;;
   esac
-  packs=
-  case $distribution,$1, in block*,[Pp]ack,*) packs=yes ;; esac
+  [ "$order" != '*' ] || order=
+  case $distribution in
+    hostfile) distribution=arbitrary ;;
+    '*') distribution= ;;
+  esac
+  case $distribution,$small, in block,*,pack,* | ,*,pack,*) packs=yes ;; esac
 }
 
 [ -z "${SLURM_HINT:-}" ] || read_hint "$SLURM_HINT"
