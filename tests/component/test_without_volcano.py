@@ -128,7 +128,7 @@ def left_over(cluster: Cluster) -> list[str]:
 def test_a_job_with_some_of_its_nodes_does_not_run_and_is_taken_back_whole(cluster: Cluster) -> None:
     """Between the plan and the scheduler somebody else takes one of the job's two nodes."""
     cluster.scheduler.stop()
-    with controlled(cluster.registry, place_timeout_s=2, **WITHOUT):
+    with controlled(cluster.registry, place_timeout_s=4, **WITHOUT):
         job = put(cluster, WHOLE)
         wait_for("its pods", lambda: len(pods_of(cluster, job)) == 2)
         first = volcano_job(cluster, job)

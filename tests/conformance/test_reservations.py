@@ -106,7 +106,7 @@ def test_who_may_run_in_it_does_and_others_do_not(site: Site, name: str, node: s
     job = site.sbatch("--reservation", name, "-t", "5", "-o", f"{site.work}/out", "--wrap", "env; sleep 300")
     site.wait_state(job, "R")
     assert site.run("squeue", "-h", "-R", name, "-o", "%i %v %N").stdout == f"{job} {name} {node}\n"
-    wait_for("its environment", lambda: "SLURM_JOB_RESERVATION" in site.read("out"))
+    wait_for("its environment", lambda: "SLURM_JOB_RESERVATION" in site.written("out"))
     assert f"SLURM_JOB_RESERVATION={name}\n" in site.read("out")
     assert f"   Reservation={name}\n" in site.run("scontrol", "show", "job", job).stdout
     assert site.run("sacct", "-X", "-n", "-P", "-j", job, "-o", "Reservation").stdout == f"{name}\n"
