@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import socket
 from importlib import resources
 from pathlib import Path
 
@@ -192,6 +193,7 @@ TOLD_NOWHERE = {
     "relative",
     "tasks-per-node",
     "unbuffered",
+    "verbose",
     "wait",
     "disable-status",
     "quit-on-interrupt",
@@ -244,10 +246,10 @@ def test_letters_and_abbreviations(pod: RunnerPod) -> None:
     lines, err = output(pod, "srun -ln2 -v -T 3 -k -mblock:cyclic --mp none --cpus-per-t=1 -N1-2 -I5 echo hi; srun -V")
     assert sorted(lines) == ["0: hi", "1: hi", "slurm 22.05.8"]
     assert re.findall(r"hpcbatch: (.*) is not applied", err) == [
-        "--verbose",
         "--threads",
         "--no-kill",
     ]
+    assert f"srun: launching StepId=12.0 on host {socket.gethostname()}, 2 tasks: [0-1]\n" in err
 
 
 @pytest.mark.parametrize(

@@ -127,7 +127,7 @@ def launching(record: JobRecord) -> Iterator[str]:
     ranks = (chunk.ranks for chunk in record.layout for _ in range(chunk.count))
     first = 0
     for host, count in zip(record.status.hosts, ranks, strict=False):
-        numbers = ",".join(map(str, range(first, first + count)))
+        numbers = str(first) if count == 1 else f"[{first}-{first + count - 1}]"
         first += count
         yield f"launching StepId={record.job_id}.0 on host {host.node}, {count} tasks: {numbers}"
 

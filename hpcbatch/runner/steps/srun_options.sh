@@ -20,7 +20,7 @@ label=${SLURM_LABELIO:+yes} out=${SLURM_STDOUTMODE:-} err=${SLURM_STDERRMODE:-} 
 kill_on_bad_exit=${SLURM_KILL_BAD_EXIT:-0} chdir=${SLURM_WORKING_DIR:-${SLURM_REMOTE_CWD:-}} distribution='' packs='' mpi=${SLURM_MPI_TYPE:-} multi_prog=${SLURM_SRUN_MULTI:+yes}
 overlap=${SLURM_OVERLAP:+yes} overcommit=${SLURM_OVERCOMMIT:+yes} quiet='' export=${SLURM_EXPORT_ENV:-ALL} step_name='' export_given=''
 prolog=${SLURM_PROLOG:-} epilog=${SLURM_EPILOG:-} preserve_env='' test_only='' groups=${default_group:-0} wait_s=${SLURM_WAIT:-0} open_mode=${SLURM_OPEN_MODE:-} step_limit=''
-task_prolog=${SLURM_TASK_PROLOG:-} task_epilog=${SLURM_TASK_EPILOG:-} immediate_s='' bcast=${SLURM_BCAST+yes} bcast_target=${SLURM_BCAST:-} pty=''
+task_prolog=${SLURM_TASK_PROLOG:-} task_epilog=${SLURM_TASK_EPILOG:-} immediate_s='' bcast=${SLURM_BCAST+yes} bcast_target=${SLURM_BCAST:-} pty='' verbose=''
 
 notes=
 # note TEXT: once
@@ -258,7 +258,7 @@ apply() {
       immediate_s=${2:-1}
       ;;
     propagate) unapplied --propagate "every host has the job's limits" ;;
-    verbose) unapplied --verbose "there is no more to tell" ;;
+    verbose) verbose=yes ;;
     profile | acctg-freq) unapplied "--$1" "what steps use is looked at once a second" ;;
     debugger-test | launch-cmd | max-exit-timeout | msg-timeout | network | resv-ports | slurmd-debug | threads)
       unapplied "--$1" "there is no slurmd here" ;;

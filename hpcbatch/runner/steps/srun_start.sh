@@ -155,6 +155,19 @@ names() {
   if [ $# = 1 ]; then named="task $named"; else named="tasks $named"; fi
 }
 
+if [ -n "$verbose" ]; then
+  for word in $layout; do
+    tasks_of "${word%:*}"
+    # shellcheck disable=SC2046
+    names $(printf %s "$tasks" | tr , ' ')
+    case $named in
+      'tasks '*) named="[${named#tasks }]" ;;
+      *) named=${named#task } ;;
+    esac
+    echo "srun: launching StepId=$job_id.$step_id on host ${word%:*}, ${word#*:} tasks: $named" >&2
+  done
+fi
+
 # end_with_first: --wait: when a task has ended, the others may go on for so long
 end_with_first() {
   trap '' INT TERM HUP

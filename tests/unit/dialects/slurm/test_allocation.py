@@ -137,7 +137,7 @@ def test_what_a_verbose_srun_says_of_its_step() -> None:
     record = JobRecord(job_id=12, namespace="u", object_name="j", spec=spec("hostname"), status=status, queue="q")
     assert (srun("-v", "hostname").is_verbose, srun("hostname").is_verbose) == (True, False)
     assert list(launching(record)) == [
-        "launching StepId=12.0 on host n1, 2 tasks: 0,1",
+        "launching StepId=12.0 on host n1, 2 tasks: [0-1]",
         "launching StepId=12.0 on host n2, 1 tasks: 2",
     ]
 
