@@ -332,13 +332,12 @@ class PlanWorld:
 
     def _keep_released(self, job_id: str, record: JobRecord, now_s: float) -> None:
         released = self.released.get(job_id)
+        volcano_job = self._volcano_jobs.get(record.namespace, job_names.job_name(record.job_id))
         if released is None:
-            volcano_job = self._volcano_jobs.get(record.namespace, job_names.job_name(record.job_id))
             released = Released.found(record, self._shape(record), volcano_job, now_s)
             self._put(record, released, now_s)
             return
-        released.is_fresh, released.record = False, record
-        released.was_bound = released.was_bound or record.status.start_time is not None
+        released.take_note_of_job(record, volcano_job, now_s)
         self._set_running(job_id, now_s)
 
     def _put(self, record: JobRecord, released: Released, now_s: float) -> None:

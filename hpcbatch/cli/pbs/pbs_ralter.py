@@ -6,7 +6,7 @@ import sys
 from functools import partial
 
 from hpcbatch.cli.common import Session, complain, run
-from hpcbatch.cli.pbs.common import check_server, describe, printed_version
+from hpcbatch.cli.pbs.common import answered, check_server, describe
 from hpcbatch.errors import ConflictError, ForbiddenError
 
 
@@ -18,7 +18,7 @@ def _body(session: Session) -> int:
     """It waits for the controller's decision, whatever -I says: that takes a moment only. As with PBS it is printed
     with -I; without, a second line says so if it was denied.
     """
-    if printed_version(sys.argv[1:]):
+    if answered(sys.argv[1:]):
         return 0
     from hpcbatch.cli.pbs.pbs_rsub import read_job, tell_of_mail, why
     from hpcbatch.client import listing

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from hpcbatch.dialects.pbs.depend import never_met
 from hpcbatch.dialects.pbs.directives import DEFAULT_PREFIX
-from hpcbatch.dialects.pbs.environment import environment, nodefile, private_dir
+from hpcbatch.dialects.pbs.environment import environment, gpufile, nodefile, private_dir
 from hpcbatch.dialects.pbs.ids import row_id
 from hpcbatch.dialects.pbs.mail import mails
 from hpcbatch.dialects.pbs.output import output_files
@@ -28,7 +28,7 @@ WORDS = RunnerWords(
     own_tools=("pbsdsh", "pbs_tmrsh"),
     spare_tools=("qdel",),
     shell_variable="PBS_O_SHELL",
-    start_variables={"PBS_NODEFILE": "nodefile", "TMPDIR": "tmp", "SHELL": "shell"},
+    start_variables={"PBS_NODEFILE": "nodefile", "PBS_GPUFILE": "gpufile", "TMPDIR": "tmp", "SHELL": "shell"},
     appends_after_restart=True,
     walltime_text="=>> PBS: job killed: walltime {used_s} exceeded limit {limit_s}",
     cput_text="=>> PBS: job killed: cput {used_s} exceeded limit {limit_s}",
@@ -56,6 +56,7 @@ def _run_setup(job: PlacedJob) -> RunSetup:
         private_dir=private_dir(job),
         starts_login_shell=True,
         nodefile=nodefile(job),
+        gpufile=gpufile(job),
         words=WORDS,
     )
 
