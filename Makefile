@@ -16,8 +16,8 @@ LOCKED = $(BIN)/pip install --quiet --disable-pip-version-check --require-hashes
 EDITABLE = $(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --config-settings editable_mode=compat --editable .
 AUDIT := $(CURDIR)/build/audit
 DOCS := $(CURDIR)/build/docs
-WRAPPED = $(wildcard README.md CONTRIBUTING.md SECURITY.md docs/*.md docs/tutorials/*.md examples/*/*.md examples/*/*/*.md tests/conformance/README.md)
-PROSE := README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md docs bench/README.md examples/wrf/README.md tests/conformance/README.md
+WRAPPED = $(wildcard README.md CONTRIBUTING.md SECURITY.md docs/*.md docs/tutorials/*.md examples/*/*.md examples/*/*/*.md bench/*.md bench/*/*.md tests/conformance/README.md)
+PROSE := README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md docs $(wildcard bench/*.md bench/*/*.md) examples/wrf/README.md tests/conformance/README.md
 export PATH := $(BIN):/usr/sbin:/sbin:$(PATH)
 
 .PHONY: demo demo-wrf demo-wrf-slurm test test-full test-mpi test-web test-prometheus test-clients test-slurm-suite lint bench bench-cluster programs cluster cluster-down test-cluster test-schedulers soak crd directives wrap man docs dist clean packages test-packages lock audit

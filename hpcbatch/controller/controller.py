@@ -173,6 +173,7 @@ class Controller:
             self._plan,
             batchjobs=self._batchjobs,
             nodes=self._nodes,
+            mailer=self.mailer,
             wake=self._queue.add,
         )
         self._pod_requests = PodRequests(api, self._job_pods, self._sites)
