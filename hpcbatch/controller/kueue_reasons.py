@@ -9,7 +9,7 @@ from hpcbatch.model.scheduler import Scheduler
 from hpcbatch.model.state import Reason
 from hpcbatch.policy.observed import Waiting
 from hpcbatch.volcano.gangs.chosen import scheduler_of
-from hpcbatch.volcano.gangs.facts import gang_name
+from hpcbatch.volcano.gangs.kueue import workload_name
 
 
 def why_kueue_waits(api: Api, volcano_job: Object) -> Waiting | None:
@@ -17,7 +17,7 @@ def why_kueue_waits(api: Api, volcano_job: Object) -> Waiting | None:
     if scheduler_of(volcano_job) is not Scheduler.KUEUE:
         return None
     try:
-        workload = api.get(KUEUE_WORKLOADS, gang_name(volcano_job), volcano_job["metadata"]["namespace"])
+        workload = api.get(KUEUE_WORKLOADS, workload_name(volcano_job), volcano_job["metadata"]["namespace"])
     except ApiError:  # there is none yet, or it may not be read: then the nodes are the reason
         return None
     for condition in (workload.get("status") or {}).get("conditions") or ():

@@ -163,6 +163,7 @@ class Runs:
 
     def delivery(self, job: Admitted, queue: QueueConfig, site: Site) -> Object:
         """The Volcano Job that delivers the output of an ended job."""
+        self._ensure_priority(translate.weight_in(queue, job.record.spec))  # altered since the run was made
         return delivery(self._manifests(job, queue, site)[1], site.config)
 
     def _manifests(self, job: Admitted, queue: QueueConfig, site: Site) -> list[Object]:

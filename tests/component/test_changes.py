@@ -283,3 +283,13 @@ def test_a_member_of_an_alteration_that_is_no_value_is_refused_by_the_schema(rig
     for fields in ({"name": 5}, {"chunks": []}, {"walltimeSeconds": "1"}, {"umask": 9999}, {"stdout": {"path": 1}}):
         with pytest.raises(InvalidError):
             rig.api.patch(BATCHJOBS, job, {"spec": {"alteration": {"id": "x", "fields": fields}}}, NS)
+
+
+def test_output_is_delivered_after_the_priority_was_altered_in_the_run(rig: Rig) -> None:
+    """The pod that delivers the output of a killed runner has the job's priority, for which no run was made."""
+    job = rig.submit(chunks=(Chunk(cpus=1),))
+    rig.wait_state(job, JobState.RUNNING)
+    alter(rig.api, rig.row(job), lambda r: replace(r.spec, priority=7))
+    name = f"job-{rig.record(job).job_id}"
+    rig.cluster.kubelet.end(f"{name}-mpimaster-0", 137, "reason=Signalled\nstarted=1\n")
+    wait_for("the pod that delivers", lambda: f"{name}-output-mpimaster-0" in rig.cluster.kubelet.started)

@@ -15,6 +15,16 @@ from hpcbatch.volcano.job_objects import GROUP_ANNOTATION
 QUEUE_NAME: Final = "kueue.x-k8s.io/queue-name"
 GROUP_NAME: Final = "kueue.x-k8s.io/pod-group-name"
 TOTAL_COUNT: Final = "kueue.x-k8s.io/pod-group-total-count"
+RETRIABLE: Final = "kueue.x-k8s.io/retriable-in-group"
+"""`false`: the group is over when no pod of it runs any more. Else Kueue keeps its deleted pods until others have come
+in their place or all have succeeded, which workers never do.
+"""
+
+
+def workload_name(job: Object) -> str:
+    """Of the group, and of the Workload that Kueue makes of it. The pods of a job that is started anew are another."""
+    again = (job.get("status") or {}).get("retryCount")
+    return f"{gang_name(job)}-{again}" if again else gang_name(job)
 
 
 class Kueue:
@@ -30,5 +40,5 @@ class Kueue:
     def pod(self, pod: Object, job: Object) -> Object:
         """In the LocalQueue with the name of the job's Volcano Queue."""
         pod["metadata"]["annotations"].pop(GROUP_ANNOTATION, None)
-        labels = {QUEUE_NAME: job["spec"]["queue"], GROUP_NAME: gang_name(job)}
-        return on_planned_node(labelled(pod, labels, {TOTAL_COUNT: str(size(job))}), job)
+        labels = {QUEUE_NAME: job["spec"]["queue"], GROUP_NAME: workload_name(job)}
+        return on_planned_node(labelled(pod, labels, {TOTAL_COUNT: str(size(job)), RETRIABLE: "false"}), job)

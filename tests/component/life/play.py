@@ -124,7 +124,7 @@ class Stage(PlayKubelet):
                 self._try_end(
                     meta["name"],
                     143,
-                    f"signal=15\nreason=Signalled\n{_started()}" if has_run else "the pod was stopped",
+                    f"signal=15\nreason=Signalled\n{_times()}" if has_run else "the pod was stopped",
                 )
             super()._on_pod(event)
         elif phase == "Pending" and pod["spec"].get("nodeName"):
@@ -221,7 +221,7 @@ class Stage(PlayKubelet):
                 return
             code = playing.run.exit_code = playing.script.exit_code
             playing.run.ended = time.monotonic()
-        self._try_end(playing.pod, code, f"exit_code={code}\nwalltime_s=1\ncpu_s=1\n{_started()}", playing.uid)
+        self._try_end(playing.pod, code, f"exit_code={code}\nwalltime_s=1\ncpu_s=1\n{_times()}", playing.uid)
 
     def _break_off(self, uid: str) -> bool:
         """Whether there was a script to break off."""
@@ -305,6 +305,7 @@ class Stage(PlayKubelet):
         return [run for run in list(self.log.runs) if run.is_wounded and run.ended is None]
 
 
-def _started() -> str:
-    """As a runner reports that it has started the script."""
-    return f"started={int(time.time())}"
+def _times() -> str:
+    """As a runner that was not killed reports them at its end."""
+    now = int(time.time())
+    return f"started={now}\nended={now}"

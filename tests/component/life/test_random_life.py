@@ -1,8 +1,7 @@
 """Random lives of jobs, with hpcbatch's controller, its archive and both of Volcano's parts killed at random writes,
 against what must hold whatever happens.
 
-HPCBATCH_KILLS=5000 runs it longer, HPCBATCH_SEED repeats a run, HPCBATCH_SCHEDULER=none runs it without Volcano: there
-it still finds faults (docs/without-volcano.md).
+HPCBATCH_KILLS=5000 runs it longer, HPCBATCH_SEED repeats a run, HPCBATCH_SCHEDULER=none runs it without Volcano.
 """
 
 from __future__ import annotations

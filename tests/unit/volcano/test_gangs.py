@@ -154,9 +154,12 @@ def test_kueue() -> None:
         "kueue.x-k8s.io/queue-name": "cpu",
         "kueue.x-k8s.io/pod-group-name": "job-7-u",
         "kueue.x-k8s.io/pod-group-total-count": "4",
+        "kueue.x-k8s.io/retriable-in-group": "false",
     }
     assert pod["spec"]["schedulerName"] == "default-scheduler"
     assert "n1" in json.dumps(pod["spec"]["affinity"])
+    again = pod_of({**made(Scheduler.KUEUE), "status": {"retryCount": 1}}, 0, 0)
+    assert told(again)["kueue.x-k8s.io/pod-group-name"] == "job-7-u-1", "the group of the run before is over"
 
 
 def told(pod: dict[str, Any]) -> dict[str, str]:
