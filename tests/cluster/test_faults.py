@@ -178,7 +178,7 @@ def test_what_happens_while_the_controller_is_away(alice: Site) -> None:
     for job in (late, coded, doomed):
         alice.wait_state(job, "R")
     with controllers.away():
-        wait_for("the output", lambda: alice.read("coded") == "done\n", 60)
+        wait_for("the output", lambda: alice.written("coded") == "done\n", 60)
         wait_for("the walltime", (alice.work / f"late.e{late}").exists, 60)
         assert "exceeded limit" in alice.read(f"late.e{late}")
         alice.run("scancel", doomed)

@@ -47,7 +47,9 @@ def connects(site: Site, host: str, port: int) -> bool:
 def test_a_users_pods_are_closed_to_other_users(admin: Admin, alice: Site, bob: Site) -> None:
     job = alice.sbatch("-N", "2", "-o", "out", "--wrap", "srun hostname; sleep 600")
     alice.wait_state(job, "R")
-    wait_for("both nodes", lambda: alice.read("out").count("\n") == 2, 120)  # ssh got through from one pod to the other
+    wait_for(
+        "both nodes", lambda: alice.written("out").count("\n") == 2, 120
+    )  # ssh got through from one pod to the other
     hosts = addresses(admin, alice.namespace, f"volcano.sh/job-name=job-{job}")
     assert len(hosts) == 2
     for host in hosts:

@@ -70,7 +70,7 @@ def test_kill_while_jobs_wait_and_run(site: Site, which: str) -> None:
     assert "Exit_status" not in lost or lost["Exit_status"] != 0
     assert site.read("once") == "ran\n"
     site.wait_state(again, "R")
-    wait_for("the second run", lambda: site.read("again") == "ran\nran\n")
+    wait_for("the second run", lambda: site.written("again") == "ran\nran\n")
     assert site.attributes(again)["run_count"] == 2
     site.run("qdel", again)
     for n, job in enumerate(waiting):

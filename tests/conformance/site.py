@@ -135,6 +135,11 @@ class Site:
     def read(self, name: str) -> str:
         return (self.work / name).read_text()
 
+    def written(self, name: str) -> str:
+        """What stands in the file by now: nothing while the job has not made it."""
+        path = self.work / name
+        return path.read_text() if path.exists() else ""
+
     def running_output(self, job: str, stream: str = "OU") -> str:
         """Name of what a PBS job in the working directory has written so far: it gets its own name at the end."""
         return f"{job}.{self.server}.{stream}.running"

@@ -274,7 +274,7 @@ def test_requeue(site: Site) -> None:
     when = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d"
     line = rf"slurmstepd: error: \*\*\* JOB {job} ON \S+ CANCELLED AT {when} DUE TO JOB REQUEUE \*\*\*"
     assert re.search(line, site.read("again.out"))
-    wait_for("what it wrote", lambda: site.read("restarts").split() == ["1", "2"])
+    wait_for("what it wrote", lambda: site.written("restarts").split() == ["1", "2"])
     site.run("scancel", job)
     site.wait_end(job)
 
@@ -293,7 +293,7 @@ def test_a_run_that_volcano_restarts(site: Site) -> None:
         wait_for(f"the first run of {job}", partial(has_begun, name))
         site.kubectl("delete", "pod", f"job-{job}-mpimaster-0", "--wait=false")
     wait_for("both runs in one file", lambda: says(site, "cat", running)[1].count("run none") == 2, 120)
-    wait_for("the second run alone", lambda: site.read("slurm.out") == "run 1\n", 120)
+    wait_for("the second run alone", lambda: site.written("slurm.out") == "run 1\n", 120)
     site.run("scancel", pbs, slurm)
 
 

@@ -72,7 +72,7 @@ def test_qdel_of_a_running_job(site: Site) -> None:
     script = "trap 'echo caught; exit 9' TERM\necho begun\nwhile :; do sleep 0.1; done\n"
     job = site.qsub("-N", "long", "-j", "oe", stdin=script)
     site.wait_state(job, "R")
-    wait_for("the script", lambda: "begun" in site.read(site.running_output(job)))
+    wait_for("the script", lambda: "begun" in site.written(site.running_output(job)))
     assert not (site.work / f"long.o{job}").exists(), "clients take it for the end"
     assert site.run("qdel", job).stdout == ""
     record = site.wait_end(job)

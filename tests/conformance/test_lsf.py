@@ -6,6 +6,7 @@ import json
 import re
 
 from tests.conformance.site import Site
+from tests.waiting import wait_for
 
 SHOW = """#!/bin/sh
 #BSUB -J show -n 3 -R "span[ptile=2]" -W 5
@@ -90,8 +91,8 @@ def test_the_report_says_what_ended_the_job(site: Site) -> None:
     job = bsub(site, "-o", "o", "kill -9 $$")
     site.wait_end(job)
     assert "\nExited by signal 9.\n" in site.read("o")
-    job = bsub(site, "-o", "over", "-n", "1", stdin="sleep 300\n")
-    site.wait_state(job, "R")
+    job = bsub(site, "-o", "over", "-n", "1", stdin="echo begun; sleep 300\n")
+    wait_for("the script", lambda: site.written("over") == "begun\n")
     site.run("qdel", job)
     site.wait_end(job)
     assert "\nTERM_OWNER: job killed by owner.\nExited with exit code 130.\n" in site.read("over")

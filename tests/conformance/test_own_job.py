@@ -76,4 +76,4 @@ def test_qdel(site: Site) -> None:
     job = site.qsub("-o", "out", "-j", "oe", "-v", "PATH", script)
     record = site.wait_end(job)
     assert record["substate"] == 91, record
-    wait_for("its output", lambda: "only the job itself can be named, not 9:" in site.read("out"))
+    wait_for("its output", lambda: "only the job itself can be named, not 9:" in site.written("out"))

@@ -134,7 +134,7 @@ def test_by_qos_a_job_is_cancelled_after_its_grace_time(admin: Site, low_and_hig
     assert listed == [found["PreemptTime"]]
     told = admin.run("hpcbatch", "why", victim).stdout
     assert f"It was chosen to make room for job {taker}, and is ended 20" in told
-    wait_for("TERM in the step", lambda: "step TERM" in admin.read("victim.out"))
+    wait_for("TERM in the step", lambda: "step TERM" in admin.written("victim.out"))
     assert squeue(admin, taker).startswith("PD ")
     admin.wait_end(victim)
     assert squeue(admin, victim) == "PR None"

@@ -106,7 +106,7 @@ def test_who_may_run_in_it_does_and_others_do_not(site: Site, name: str, node: s
     job = site.sbatch("--reservation", name, "-t", "5", "-o", f"{site.work}/out", "--wrap", "env; sleep 300")
     site.wait_state(job, "R")
     assert site.run("squeue", "-h", "-R", name, "-o", "%i %v %N").stdout == f"{job} {name} {node}\n"
-    wait_for("its environment", lambda: "SLURM_JOB_RESERVATION" in site.read("out"))
+    wait_for("its environment", lambda: "SLURM_JOB_RESERVATION" in site.written("out"))
     assert f"SLURM_JOB_RESERVATION={name}\n" in site.read("out")
     assert f"   Reservation={name}\n" in site.run("scontrol", "show", "job", job).stdout
     assert site.run("sacct", "-X", "-n", "-P", "-j", job, "-o", "Reservation").stdout == f"{name}\n"
@@ -275,8 +275,10 @@ def test_a_user_reserves_and_runs_by_its_queue(site: Site, reserved: list[str]) 
     assert site.run("squeue", "-h", "-R", one, "-t", "R", "-o", "%i").stdout == f"{job}\n"
     assert site.attributes(long)["job_state"] == "Q", "it does not fit"
 
-    altered = site.run("pbs_ralter", "-D", "0:40:00", "-N", "other", one).stdout
+    altered = site.run("pbs_ralter", "-D", "0:40:00", "-N", "other", "-I", "5", one).stdout
     assert altered == f"pbs_ralter: {one}.{site.server} CONFIRMED\n"
+    altered = site.run("pbs_ralter", "-D", "0:40:00", one).stdout
+    assert altered == f"pbs_ralter: {one}.{site.server} ALTER REQUESTED\n"
     full = site.run("pbs_rstat", "-f", one).stdout
     assert "reserve_duration = 2400\n" in full
     assert "Reserve_Name = other\n" in full

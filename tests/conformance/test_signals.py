@@ -55,27 +55,22 @@ def start(site: Site, *options: str, ignores_term: bool = False, script: str = T
     site.script("daemon.sh", DAEMON.replace("END", ":" if ignores_term else "exit"))
     site.script("job.sh", script)
     job = site.sbatch("-N", "2", "-o", "out", *options, "job.sh")
-    wait_for("the job in both pods", lambda: all("on" in text(site, f"{part}.got") for part in ("master", "worker")))
-    wait_for("the script", lambda: "ready" in text(site, "out"))
+    wait_for("the job in both pods", lambda: all("on" in site.written(f"{part}.got") for part in ("master", "worker")))
+    wait_for("the script", lambda: "ready" in site.written("out"))
     site.wait_state(job, "R")  # known a moment later
     return job
 
 
-def text(site: Site, name: str) -> str:
-    path = site.work / name
-    return path.read_text() if path.exists() else ""
-
-
 def has_begun(site: Site, output: str) -> bool:
-    return "ready" in text(site, output)
+    return "ready" in site.written(output)
 
 
 def has_run(site: Site, times: int) -> bool:
-    return len(text(site, "runs")) == times
+    return len(site.written("runs")) == times
 
 
 def beats(site: Site) -> list[int]:
-    return [len(text(site, f"{part}.beats")) for part in ("master", "worker")]
+    return [len(site.written(f"{part}.beats")) for part in ("master", "worker")]
 
 
 def is_still(site: Site) -> bool:
@@ -106,11 +101,11 @@ def test_qsig_reaches_the_script_and_what_it_started(site: Site) -> None:
         "trap 'echo script' USR1\nwhile :; do wait; done\n"
     )
     job = site.qsub("-N", "two", "-j", "oe", stdin=script)
-    wait_for("the job", lambda: "ready" in text(site, site.running_output(job)))
+    wait_for("the job", lambda: "ready" in site.written(site.running_output(job)))
     site.wait_state(job, "R")  # known a moment later
     answer = site.run("qsig", "-s", "USR1", job)
     assert (answer.stdout, answer.stderr) == ("", "")
-    wait_for("both", lambda: {"child", "script"} <= set(text(site, site.running_output(job)).split()))
+    wait_for("both", lambda: {"child", "script"} <= set(site.written(site.running_output(job)).split()))
     site.run("qsig", job)
     ended = site.wait_end(job)
     assert ended["Exit_status"] == 271
@@ -120,17 +115,17 @@ def test_signals_of_scancel(site: Site) -> None:
     """To the tasks of steps, to the script's shell, to all; in every pod."""
     job = start(site, script=TWO_TASKS)
     assert site.run("scancel", "-s", "USR1", job).stderr == ""
-    wait_for("the signal", lambda: all("USR1" in text(site, f"{part}.got") for part in ("master", "worker")))
-    assert "script" not in text(site, "out") and "USR1" not in text(site, "own.got")
+    wait_for("the signal", lambda: all("USR1" in site.written(f"{part}.got") for part in ("master", "worker")))
+    assert "script" not in site.written("out") and "USR1" not in site.written("own.got")
     site.run("scancel", "-b", "-s", "USR2", job)
-    wait_for("the signal", lambda: "script USR2" in text(site, "out"))
-    assert "USR2" not in text(site, "master.got") + text(site, "worker.got") + text(site, "own.got")
+    wait_for("the signal", lambda: "script USR2" in site.written("out"))
+    assert "USR2" not in site.written("master.got") + site.written("worker.got") + site.written("own.got")
     site.run("scancel", "--full", "--signal=12", job)
-    wait_for("the signal", lambda: all("USR2" in text(site, f"{part}.got") for part in ("master", "worker", "own")))
-    wait_for("the signal", lambda: text(site, "out").count("script USR2") == 2)
+    wait_for("the signal", lambda: all("USR2" in site.written(f"{part}.got") for part in ("master", "worker", "own")))
+    wait_for("the signal", lambda: site.written("out").count("script USR2") == 2)
     site.run("scancel", job)
     site.wait_end(job)
-    assert text(site, "worker.got").count("USR1") == 1, "a signal is sent once"
+    assert site.written("worker.got").count("USR1") == 1, "a signal is sent once"
     assert is_still(site)
 
 
@@ -147,19 +142,19 @@ def test_a_step_whose_tasks_handle_a_signal_ends_well(site: Site, how: str) -> N
         site.wait_state(job, "R")
         site.run("scancel", "-s", "USR1", job)
     assert site.wait_end(job, limit_s=120)["Exit_status"] == 0
-    assert sorted(text(site, "out").splitlines()) == ["code 0"] * 2 + ["got 0"] * 2 + ["got 1"] * 2
-    assert "Terminat" not in text(site, "err")
+    assert sorted(site.written("out").splitlines()) == ["code 0"] * 2 + ["got 0"] * 2 + ["got 1"] * 2
+    assert "Terminat" not in site.written("err")
 
 
 def test_a_job_in_srun_is_cancelled_at_once(site: Site) -> None:
     """Not after the kill delay, ten seconds here. Commands may take long on a busy machine."""
     job = site.sbatch("-N", "2", "-o", "out", stdin="#!/bin/sh\nsrun --mpi=none sh -c 'echo ready; exec sleep 300'\n")
-    wait_for("the tasks", lambda: text(site, "out").count("ready") == 2)
+    wait_for("the tasks", lambda: site.written("out").count("ready") == 2)
     site.wait_state(job, "R")
     site.run("scancel", job)
     site.wait_end(job)
-    told = re.search(r" CANCELLED AT (\S+)", text(site, "out"))
-    assert told, text(site, "out")
+    told = re.search(r" CANCELLED AT (\S+)", site.written("out"))
+    assert told, site.written("out")
     ended = site.run("sacct", "-X", "-n", "-P", "-j", job, "-o", "end").stdout.strip()
     assert datetime.fromisoformat(ended) - datetime.fromisoformat(told[1]) < timedelta(seconds=8)
 
@@ -231,10 +226,10 @@ def test_nothing_outlives_the_walltime(site: Site) -> None:
     assert ended["Exit_status"] == -29
     assert slurm_state(site, job) == "TIMEOUT"
     assert is_still(site)
-    assert all("TERM" in text(site, f"{part}.got") for part in ("master", "worker"))
+    assert all("TERM" in site.written(f"{part}.got") for part in ("master", "worker"))
     when = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d"
     line = rf"slurmstepd: error: \*\*\* JOB {job} ON \S+ CANCELLED AT {when} DUE TO TIME LIMIT \*\*\*"
-    assert re.search(line, text(site, "out"))
+    assert re.search(line, site.written("out"))
 
 
 @pytest.mark.slow
@@ -281,14 +276,14 @@ def test_walltime_that_shrinks(site: Site) -> None:
     wait_for("short", partial(has_begun, site, site.running_output(short)))
     site.run("qalter", "-l", "walltime=1", short)
     assert site.wait_end(short)["Exit_status"] == -29
-    assert re.match(r"=>> PBS: job killed: walltime \d+ exceeded limit 1\n", text(site, f"short.e{short}"))
+    assert re.match(r"=>> PBS: job killed: walltime \d+ exceeded limit 1\n", site.written(f"short.e{short}"))
 
 
 def test_warning_before_the_walltime(site: Site) -> None:
     script = "#!/bin/sh\ntrap 'echo warned; exit 4' USR1\necho ready\nwhile :; do sleep 0.1; done\n"
     job = site.sbatch("-o", "out", "--time=00:01:00", "--signal=B:USR1@55", stdin=script)
     ended = site.wait_end(job)
-    assert text(site, "out") == "ready\nwarned\n"
+    assert site.written("out") == "ready\nwarned\n"
     assert ended["Exit_status"] == 4
     refused = site.run("sbatch", "--signal=FOO", "--wrap", "true", check=False)
     assert (refused.returncode, refused.stderr) == (255, "sbatch: error: Invalid --signal specification\n")

@@ -35,8 +35,8 @@ def wait(session: Session, submitted: Submitted) -> int:
     complain("<<Waiting for dispatch ...>>")
     try:
         started = _until(session, submitted, lambda obj: state_of(obj).is_final or _node(obj) != "")
-        if not state_of(started).is_final:
-            complain(f"<<Starting on {_node(started)}>>")
+        if node := _node(started):  # said of a short job that has ended by now, too
+            complain(f"<<Starting on {node}>>")
         ended = _until(session, submitted, lambda obj: state_of(obj).is_final)
     except _SignalledError:
         for number in _SIGNALS:

@@ -36,7 +36,8 @@ def _body(session: Session) -> int:
             continue
         shown = f"{name.partition('.')[0]}.{session.server}"
         try:
-            remove_reservation(session.api, find_reservation(session.api, number))
+            found = find_reservation(session.api, number)
+            remove_reservation(session.api, found, f"{session.user}@{session.host}")
         except NO_CONNECTION:
             raise
         except (NoReservationError, NotFoundError):

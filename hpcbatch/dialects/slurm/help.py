@@ -72,6 +72,7 @@ Constraint options:
       --cores-per-socket=n    cores of a socket, for the number of tasks
       --exclusive[=user|mcs]  allocate whole nodes
   -F, --nodefile=filename     request a specific list of hosts
+      --gpu-bind=type         GPUs of each task: per_task:n, single:n, map_gpu:list, mask_gpu:list, none
       --hint=type             how tasks are bound: compute_bound, memory_bound, [no]multithread
   -L, --licenses=names        required licenses, comma separated
       --mem=MB                memory per node; 0: all of it

@@ -35,8 +35,12 @@ case $parts:$groups in
 esac
 
 # Would it fit if nothing else ran?
-trial=yes
-plan || die "Unable to create step for job $job_id: More processors requested than permitted"
+trial=yes taken_gpus=
+plan || {
+  asked_gpus=$has_gpus has_gpus=
+  [ -z "$asked_gpus" ] || ! plan || too_many_gpus
+  die "Unable to create step for job $job_id: More processors requested than permitted"
+}
 trial=
 if [ -n "$multi_prog" ]; then
   . "$root/runner/multi_prog.sh"
@@ -44,6 +48,7 @@ if [ -n "$multi_prog" ]; then
 fi
 
 told=
+[ -z "$immediate_s" ] || began_s=$(date +%s)
 while :; do
   lock
   if plan; then
@@ -55,10 +60,14 @@ while :; do
       case " $used " in *" ${word%:*}:"*) beside=yes ;; esac
     done
     echo "$$$taken" >"$steps/$step_id.step"
+    [ -z "$taken_gpus" ] || [ -n "$overlap" ] || echo "$$$taken_gpus" >"$steps/$step_id.gpus"
     unlock
     break
   fi
   unlock
+  if [ -n "$immediate_s" ] && { [ "$immediate_s" = 1 ] || [ "$(date +%s)" -ge $((began_s + immediate_s)) ]; }; then
+    die "Unable to create step for job $job_id: Requested nodes are busy"
+  fi
   [ -n "$told$quiet" ] || echo "srun: Job $job_id step creation temporarily disabled, retrying (Requested nodes are busy)" >&2
   told=yes
   nap 0.5
@@ -126,11 +135,21 @@ fi
 [ -z "$step_name" ] || export SLURM_JOB_NAME="$step_name"
 [ -z "$export_given" ] || given_variables set_variable
 [ -z "$kept" ] || export SRUN_KEPT="$kept" # for task.sh
+[ -z "$gpu_bind$taken_gpus" ] || export SRUN_GPUS="${gpu_bind:-none}$taken_gpus" # for devices.sh
 if [ -n "$bind$bind_verbose" ]; then
   SRUN_BIND="kind=$bind list=$bind_list threads=$threads width=${cpus_per_task:-1} per_core=$per_core per_socket=$per_socket"
   SRUN_BIND="$SRUN_BIND order=${order:-cyclic}${bind_verbose:+ verbose}${quiet:+ quiet}${beside:+ beside}"
   export SRUN_BIND # for bind.sh
 fi
+# path_of PROGRAM: prints where it is, from the working directory on, then on PATH; fails where it is nowhere
+path_of() {
+  case $1 in
+    /*) found=$1 ;;
+    */*) found=$PWD/$1 ;;
+    *) [ -x "$PWD/$1" ] && [ ! -d "$PWD/$1" ] && found=$PWD/$1 || found=$(command -v "$1") || return 1 ;;
+  esac
+  [ -x "$found" ] && [ ! -d "$found" ] && printf '%s\n' "$found"
+}
 if [ -n "$chdir" ]; then
   cd "$chdir" 2>/dev/null || {
     echo "slurmstepd: error: couldn't chdir to \`$chdir': No such file or directory: going to /tmp instead" >&2
@@ -142,6 +161,9 @@ fi
 . "$root/runner/step_files.sh"
 begin_files step '' ''
 [ -z "$open_mode" ] || export SRUN_OPEN_MODE="$open_mode" # for task.sh
+[ -z "$pty" ] || export SRUN_PTY=yes
+[ -z "$task_prolog" ] || export SRUN_TASK_PROLOG="$(path_of "$task_prolog" || echo "$task_prolog")"
+[ -z "$task_epilog" ] || export SRUN_TASK_EPILOG="$(path_of "$task_epilog" || echo "$task_epilog")"
 case $input in
   '' | all) input=all ;;
   none) exec </dev/null ;;
