@@ -12,6 +12,7 @@ import pytest
 from tests.conformance.site import BIN, Site
 
 _BASH = r"""
+export HPCBATCH_COMPLETION_WAIT=30
 source ./completion.bash
 COMP_LINE=$1 COMP_POINT=${#1}
 shift
@@ -33,7 +34,7 @@ def _bash(site: Site, *words: str) -> list[str]:
 
 
 def _fish(site: Site, line: str) -> list[str]:
-    program = f"hpcbatch completion fish | source; complete -C {line!r}"
+    program = f"set -gx HPCBATCH_COMPLETION_WAIT 30; hpcbatch completion fish | source; complete -C {line!r}"
     done = site.run("fish", "--no-config", "-c", program, env={"TERM": "dumb", "HOME": str(site.work)})
     return [offered.partition("\t")[0] for offered in done.stdout.splitlines()]
 
@@ -57,7 +58,8 @@ def _zsh(site: Site, line: str, expected: str) -> None:
     child = _shell(site, "zsh", "-f", "-i")
     try:
         child.expect_exact("ready> ")
-        child.sendline("autoload -Uz compinit && compinit -u -D; source <(hpcbatch completion zsh); print lo''aded")
+        child.sendline("export HPCBATCH_COMPLETION_WAIT=30; autoload -Uz compinit && compinit -u -D")
+        child.sendline("source <(hpcbatch completion zsh); print lo''aded")
         child.expect_exact("loaded")
         child.expect_exact("ready> ")
         child.send(f"{line}\t\t")
@@ -148,7 +150,7 @@ def test_bash_at_a_terminal(site: Site, job: str) -> None:
     child = _shell(site, "bash", "--norc", "--noprofile", "-i")
     try:
         child.expect_exact("ready> ")
-        child.sendline("source <(hpcbatch completion bash) && echo lo''aded")
+        child.sendline("export HPCBATCH_COMPLETION_WAIT=30; source <(hpcbatch completion bash) && echo lo''aded")
         child.expect_exact("loaded")
         for line, becomes in (
             ("sbatch --parti", "sbatch --partition="),

@@ -1,5 +1,6 @@
 """`hpcbatch complete job|queue|node pbs|slurm`: what a completion requests when a key is pressed, a line each, with a
-tab and a description behind where there is one. It says nothing where it has no answer within a second.
+tab and a description behind where there is one. It says nothing where it has no answer within a second, or within
+the seconds of HPCBATCH_COMPLETION_WAIT.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from hpcbatch.cli.common import Session
 from hpcbatch.typed import NoReturn
 
 _LONGEST_S = 1.0
+_WAIT = "HPCBATCH_COMPLETION_WAIT"
 
 
 def main() -> NoReturn:
@@ -20,6 +22,8 @@ def main() -> NoReturn:
     signal.signal(signal.SIGALRM, lambda *_: os._exit(1))
     signal.setitimer(signal.ITIMER_REAL, _LONGEST_S)
     try:
+        if _WAIT in os.environ:
+            signal.setitimer(signal.ITIMER_REAL, float(os.environ[_WAIT]))
         _, _, kind, dialect = sys.argv
         text = "".join(f"{line}\n" for line in _values(Session(os.environ), kind, dialect))
         sys.stdout.write(text)
