@@ -30,6 +30,7 @@ from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.site import QueueConfig, SiteConfig
 from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.state import JobState, Reason
+from hpcbatch.policy.accelerators import in_queue
 from hpcbatch.policy.account_limits import Standing, max_walltime_s, place_of
 from hpcbatch.policy.admission import Granted, admit, asked_queues, check_deadline, check_qos, with_grant
 from hpcbatch.policy.dependencies import Outlook, Verdict, dropped
@@ -271,7 +272,7 @@ class Intake:
     def _grant_in(
         self, queue: QueueConfig, translated: Translated, owner: Identity, site: SiteConfig, *, stays: bool
     ) -> Granted:
-        spec, ignored = translated.spec, translated.ignored
+        spec, ignored = in_queue(translated.spec, queue, site), translated.ignored
         if not stays:
             self._shard.check(queue, spec)
         volcano_state = "Open" if stays else self.volcano_state(queue.volcano_queue)

@@ -106,4 +106,6 @@ class RunSetup:
     """The script is run by a login shell even if it inherits the submitter's environment."""
     nodefile: str = ""
     """Text of the node file: one host per line."""
+    gpufile: str = ""
+    """Text of the file that names the job's GPUs; "": there is none."""
     words: RunnerWords = field(default_factory=RunnerWords)

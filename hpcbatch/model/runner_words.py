@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from hpcbatch.dataclass import dataclass, field
 from hpcbatch.typed import Literal
 
-StartValue = Literal["nodefile", "tmp", "shell", "pid", "started", "walltime_end", "restarts"]
-"""Values of runner/script/start.sh. Empty are `walltime_end` without a walltime, and `restarts` at the first start."""
+StartValue = Literal["nodefile", "gpufile", "tmp", "shell", "pid", "started", "walltime_end", "restarts"]
+"""Values of runner/script/start.sh. Empty are `gpufile` without GPUs, `walltime_end` without a walltime, and `restarts`
+at the first start."""
 HostValue = Literal["host", "index", "cpus"]
 """Values that runner/ssh/remote.sh has for its host. `index` counts from 0, `cpus` are the job's there."""
 

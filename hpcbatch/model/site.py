@@ -7,6 +7,7 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 
 from hpcbatch.dataclass import dataclass, field, replace
+from hpcbatch.model.accelerator import Accelerator, called, is_gpu, visible_variable
 from hpcbatch.model.array import MAX_MEMBERS
 from hpcbatch.model.mail import MailConfig
 from hpcbatch.model.preemption import PreemptionConfig
@@ -156,6 +157,9 @@ class QueueConfig:
     """How long they go on after they have been chosen, where they yield to a higher tier."""
     priority: int | None = None
     """PBS's; its jobs preempt those of other queues if it is high enough (model.preemption)."""
+    backfill_depth: int | None = None
+    """How many of its jobs have planned starts; None: they count for the site's number, with those of all such
+    queues."""
     reservation: str = ""
     """The queue is that of a reservation, by this name."""
     is_on: bool = True
@@ -226,7 +230,9 @@ class SiteConfig:
     licenses: Mapping[str, int] = field(default_factory=dict)
     """Licence → how many there are; jobs that run never hold more together."""
     resources: Mapping[str, str] = field(default_factory=lambda: {"ngpus": "nvidia.com/gpu", "gpu": "nvidia.com/gpu"})
-    """PBS resource or Slurm gres → Kubernetes' extended resource."""
+    """PBS resource or Slurm gres → Kubernetes' extended resource. Each of `accelerators` has its full name here."""
+    accelerators: tuple[Accelerator, ...] = ()
+    """The types of GPU that jobs may ask for; without any, `resources` and `translations` say what types mean."""
     node_mem_reserve_bytes: int = 0
     """Memory of a node that jobs which request all of it leave to other pods."""
     refuses_oversize: bool = False
@@ -301,6 +307,14 @@ class SiteConfig:
         return frozenset(queue.name for queue in queues if self.preemption.level(queue.priority))
 
     @property
+    def depths(self) -> tuple[int, dict[str, int]]:
+        """How many jobs have planned starts: of all queues together but those that have a number of their own, and by
+        these queues."""
+        queues = (*self.queues, *self.operator_queues)
+        own = {queue.name: queue.backfill_depth for queue in queues if queue.backfill_depth is not None}
+        return self.backfill_depth, own
+
+    @property
     def ignored_options(self) -> Mapping[str, str]:
         """Patterns of plugins' options that have no effect here, each with the reason, in the site's order."""
         found: dict[str, str] = {}
@@ -343,10 +357,38 @@ class SiteConfig:
             queue = self.queue_called(self.unknown_queues)
         return "" if queue is None else queue.shard
 
+    def accelerator(self, resource: str) -> Accelerator | None:
+        """The accelerator that a resource of a chunk is, by its full name; None: it is none, or of no type."""
+        return next((each for each in self.accelerators if each.full_name == resource), None)
+
+    def accelerator_in(self, queue: str) -> Accelerator | None:
+        """The accelerator that GPUs of no type are in that queue; None: any with the resource."""
+        return next((each for each in self.accelerators if queue in each.queues), None)
+
+    def accelerator_called(self, kind: str) -> Accelerator | None:
+        """The accelerator that scripts mean by a type."""
+        return called(self.accelerators, kind)
+
+    def kind_of(self, resource: str) -> Accelerator | None:
+        """The accelerator that a GPU of a chunk is; of no type: the first with the resource. None: none is known."""
+        if (own := self.accelerator(resource)) is not None:
+            return own
+        extended = self.resources.get(resource, "")
+        return next((each for each in self.accelerators if each.resource == extended), None)
+
+    def visible_variable(self, resource: str) -> str:
+        """The variable that tells a program which of a chunk's GPUs are its own; "": none, or no GPU."""
+        if not is_gpu(resource):
+            return ""
+        kind = self.kind_of(resource)
+        return visible_variable(self.resources.get(resource, "")) if kind is None else kind.variable
+
     def labels_of(self, word: Word, name: str, value: str = "") -> Mapping[str, str] | None:
         """The labels of the nodes that a name asks for; None if it asks for none by labels."""
         if word is Word.FEATURE and name in self.node_properties:
             return self.node_properties[name]
+        if word is Word.RESOURCE and (own := self.accelerator(name)) is not None:
+            return own.labels
         found = next((each for each in self.translations if each.fits(word, name, value)), None)
         return found.labels_for(value) if found is not None and found.labels else None
 

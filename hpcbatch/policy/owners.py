@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from hpcbatch.model.accelerator import UNTYPED, is_gpu, without_type
 from hpcbatch.model.accounts import NORMAL, Accounts
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.site import SiteConfig
@@ -120,10 +121,14 @@ def _uses(record: JobRecord) -> Mapping[str, int]:
     uses = {"cpu": record.cpus, "mem": (record.mem_bytes or 0) // _MIB, "node": sum(c.count for c in record.layout)}
     for chunk in record.layout:
         for name, amount in chunk.resources:
-            uses[tres_name(name)] = uses.get(tres_name(name), 0) + chunk.count * amount
+            for tres in tres_names(name):
+                uses[tres] = uses.get(tres, 0) + chunk.count * amount
     return uses
 
 
-def tres_name(resource: str) -> str:
-    """A resource of the site as Slurm names it; PBS's ngpus are its GPUs."""
-    return f"gres/{'gpu' if resource == 'ngpus' else resource}"
+def tres_names(resource: str) -> tuple[str, ...]:
+    """A resource of the site as Slurm names it; PBS's ngpus are its GPUs. GPUs of a type count as GPUs, too."""
+    if not is_gpu(resource):
+        return (f"gres/{resource}",)
+    of_any = f"gres/{without_type(resource)}"
+    return (of_any,) if resource in UNTYPED else (of_any, f"gres/{resource}")

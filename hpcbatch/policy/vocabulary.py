@@ -16,6 +16,7 @@ from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.row import reservation_names
 from hpcbatch.model.site import OTHER_KIND, SiteConfig, Translation, Word
 from hpcbatch.model.spec import JobSpec
+from hpcbatch.policy.accelerators import with_types
 from hpcbatch.site.known_names import KNOWN
 from hpcbatch.site.labels import LABEL_NAME
 from hpcbatch.site.vocabulary import FEATURE_PREFIX
@@ -110,6 +111,10 @@ class _Translator:
         self._licenses: dict[str, int] = {}
 
     def translate(self, spec: JobSpec) -> Translated:
+        spec, unknown_types = with_types(spec, self._site)
+        for name in unknown_types:
+            there = ", ".join(each.name for each in self._site.accelerators)
+            self._refuse(RefusalCode.UNKNOWN_RESOURCE, name, f"unknown type of GPU {name}; there are: {there}")
         job = _Wanted()
         for name, value in spec.words:
             self._text(job, name, value, 1)
@@ -189,6 +194,8 @@ class _Translator:
             if found.word is Word.FEATURE:
                 self._property(wanted, found.name, shown)
             elif found.name in self._site.resources:
+                if (accelerator := self._site.accelerator(found.name)) is not None and accelerator.labels:
+                    self._add_word(wanted, found.name, "")
                 wanted.resources[found.name] = wanted.resources.get(found.name, 0) + amount
             elif found.name in self._site.licenses:
                 self._licenses[found.name] = self._licenses.get(found.name, 0) + amount * pieces
@@ -198,6 +205,9 @@ class _Translator:
     def _text(self, wanted: _Wanted, name: str, value: str, pieces: int) -> None:
         """A resource with a text for a value; digits are an amount."""
         shown = f"{name}={value}"
+        if not value and self._site.accelerator(name) is not None:
+            self._add_word(wanted, name, value)
+            return
         found = self._meaning(Word.RESOURCE, name, value, shown)
         if found is None:
             return

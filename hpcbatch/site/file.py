@@ -14,8 +14,9 @@ import yaml
 from hpcbatch.dataclass import dataclass, replace
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.site import QueueConfig, SiteConfig, Volume
+from hpcbatch.site.accelerators import read_accelerators, read_resources
 from hpcbatch.site.accounting import read_enforced, read_priority
-from hpcbatch.site.labels import LABEL_NAME, SUBDOMAIN, is_label_key, label_value, read_labels
+from hpcbatch.site.labels import SUBDOMAIN, is_label_key, label_value, read_labels
 from hpcbatch.site.mail import read_mail
 from hpcbatch.site.modules import read_modules
 from hpcbatch.site.policy import read_launcher, read_policy
@@ -64,6 +65,7 @@ SITE_KEYS: Final = (
     "strictGroups",
     "nodeProperties",
     "resources",
+    "accelerators",
     "launcher",
     "launcherCPU",
     "maxArraySize",
@@ -201,6 +203,7 @@ def _site(fields: Fields, defaults: SiteConfig) -> SiteConfig:
     queues = _queues(fields, site_has_image=bool(image) or "image" in fields)
     autoscaling = fields.take("autoscaling", boolean, defaults.autoscaling)
     policy = read_policy(fields, defaults.policy, autoscaling=autoscaling)
+    accelerators = read_accelerators(fields, {queue.name for queue in queues})
     return replace(
         defaults,
         server_name=fields.take("serverName", _fits(SUBDOMAIN, "a host name in lower case"), defaults.server_name),
@@ -214,7 +217,8 @@ def _site(fields: Fields, defaults: SiteConfig) -> SiteConfig:
         mounts_passwd=fields.take("mountPasswd", boolean, defaults.mounts_passwd),
         strict_groups=fields.take("strictGroups", boolean, defaults.strict_groups),
         node_properties=_node_properties(fields),
-        resources=_resources(fields, defaults.resources),
+        accelerators=accelerators,
+        resources=read_resources(fields, defaults.resources, accelerators),
         launcher=fields.take("launcher", read_launcher, defaults.launcher),
         launcher_cpu_milli=fields.take("launcherCPU", _milli, defaults.launcher_cpu_milli),
         max_array_size=fields.take("maxArraySize", number(1, _MAX_COUNT), defaults.max_array_size),
@@ -391,23 +395,6 @@ def _node_properties(fields: Fields) -> dict[str, dict[str, str]]:
         if not labels:
             inner.complain("", "expected one label at least, as `label: value`")
         found[name] = labels
-    return found
-
-
-def _resources(fields: Fields, default: Mapping[str, str]) -> Mapping[str, str]:
-    entries = fields.entries("resources")
-    if entries is None:
-        return default
-    found: dict[str, str] = {}
-    for name, node in entries:
-        if not _WORD.fullmatch(name):
-            fields.complain("resources", f"{name!r} cannot be a resource: expected letters, digits, '_', '-' or ':'")
-        extended = node.value if isinstance(node, yaml.ScalarNode) else ""
-        domain, slash, last = extended.partition("/")
-        is_extended = slash and SUBDOMAIN.fullmatch(domain) and LABEL_NAME.fullmatch(last)
-        if not is_extended or domain == "kubernetes.io" or domain.endswith(".kubernetes.io"):
-            fields.complain("resources", f"{name}: expected an extended resource such as nvidia.com/gpu")
-        found[name] = extended
     return found
 
 

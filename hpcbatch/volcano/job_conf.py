@@ -8,7 +8,9 @@ from typing import Any, Final
 
 from hpcbatch.dataclass import declared_fields
 from hpcbatch.errors import HpcBatchError
+from hpcbatch.model.accelerator import gpus_of
 from hpcbatch.model.array import shown_number
+from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.labels import JOB_ID_LABEL, MANAGED_BY
 from hpcbatch.model.placed import PlacedJob, RunSetup
 from hpcbatch.model.site import SiteConfig
@@ -58,6 +60,7 @@ def configmap(job: PlacedJob, setup: RunSetup, site: SiteConfig, *, namespace: s
             "arguments": _more_arguments(arguments),
             "environment": _more_arguments([f"{_variable(name)}={value}" for name, value in setup.environment.items()]),
             "nodefile": setup.nodefile,
+            **({"gpufile": setup.gpufile} if setup.gpufile else {}),
             "hostfile": "".join(f"{host} slots={count}\n" for host, count in ranks),
             "hydra": "".join(f"{host}:{count}\n" for host, count in ranks),
             **known_users,
@@ -86,6 +89,7 @@ def _assignments(job: PlacedJob, setup: RunSetup, site: SiteConfig, *, export_no
         # where ranks may run: not on a dedicated launcher
         "hosts": " ".join(pod.host for pod in job.pods),
         "cpus": " ".join(str(pod.chunk.cpus) for pod in job.pods),
+        "accelerators": _accelerators(job, site),
         "has_peers": "yes" if job.has_peers else "no",
         # of a heterogeneous job
         "components": " ".join(str(pod.chunk.component) for pod in job.pods) if _has_components(job) else "",
@@ -120,6 +124,7 @@ def _assignments(job: PlacedJob, setup: RunSetup, site: SiteConfig, *, export_no
         "kill_delay_s": str(site.kill_delay_s),
         "idle_limit_s": _idle_limit(spec, site),
         "rerunnable": "yes" if spec.rerunnable else "no",
+        "awaits_word": "yes" if _awaits_word(job, site) else "no",
         # the first pod may run while other nodes still pull the image
         "start_timeout_s": str(site.start_timeout_s + site.image_pull_timeout_s),
         "ssh_port": str(site.ssh_port),
@@ -129,6 +134,24 @@ def _assignments(job: PlacedJob, setup: RunSetup, site: SiteConfig, *, export_no
     }
     values |= {each.name: _shell_value(getattr(words, each.name)) for each in declared_fields(words)}
     return "".join(f"{name}={shellquote(value)}\n" for name, value in values.items())
+
+
+def _awaits_word(job: PlacedJob, site: SiteConfig) -> bool:
+    """Whether its first pod starts the script only when the controller says so, see Decision.let_start."""
+    if site.scheduler.may_bind_in_part and job.has_peers:
+        return True
+    # an interactive job runs once in any case: its client is there once
+    return not job.spec.rerunnable and job.spec.interactive is None
+
+
+def _accelerators(job: PlacedJob, site: SiteConfig) -> str:
+    """A word for each pod, `2:CUDA_VISIBLE_DEVICES`, where one has any; see runner/steps/devices.sh."""
+
+    def of_pod(chunk: Chunk) -> str:
+        variables = (site.visible_variable(name) for name, _ in chunk.resources)
+        return f"{gpus_of(chunk.resources)}:{next(filter(None, variables), '')}"
+
+    return " ".join(of_pod(pod.chunk) for pod in job.pods) if any(gpus_of(p.chunk.resources) for p in job.pods) else ""
 
 
 def _shell_value(value: object) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hpcbatch.errors import HpcBatchError
+from hpcbatch.model.accelerator import is_gpu
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.labels import JOB_ID_LABEL
 from hpcbatch.model.placed import PlacedJob
@@ -48,6 +49,15 @@ def extended_resources(chunk: Chunk, site: SiteConfig) -> dict[str, int]:
             raise HpcBatchError(f"this site has no resource {name}")
         if count:
             found[site.resources[name]] = found.get(site.resources[name], 0) + count
+    return found
+
+
+def pod_annotations(chunk: Chunk, site: SiteConfig) -> dict[str, str]:
+    """Those that pods with the chunk's accelerators have by the site's configuration."""
+    found: dict[str, str] = {}
+    for name, _ in chunk.resources:
+        if is_gpu(name) and (kind := site.kind_of(name)) is not None:
+            found |= kind.annotations
     return found
 
 

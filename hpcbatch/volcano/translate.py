@@ -245,12 +245,15 @@ def _check_template(tasks: Sequence[Mapping[str, Any]], stdio: Mapping[str, bool
     """A site's template may be older than these: the job must not run on nodes that it must not have, nor without the
     streams that somebody waits for.
     """
-    pods = [task.get("template", {}).get("spec", {}) for task in (made.get("spec") or {}).get("tasks") or ()]
-    for task, pod in zip(tasks, pods, strict=False):
+    templates = [task.get("template", {}) for task in (made.get("spec") or {}).get("tasks") or ()]
+    for task, template in zip(tasks, templates, strict=False):
+        pod, has = template.get("spec", {}), (template.get("metadata") or {}).get("annotations") or {}
         if stdio and task["is_master"] and not any(one.get("stdin") for one in pod.get("containers") or ()):
             raise HpcBatchError(f"template {TEMPLATE}: expected stdin and tty made from stdio, for interactive jobs")
         if task["node_terms"] and "nodeAffinity" not in (pod.get("affinity") or {}):
             raise HpcBatchError(f"template {TEMPLATE}: expected a nodeAffinity made from task.node_terms")
+        if not task["annotations"].keys() <= has.keys():
+            raise HpcBatchError(f"template {TEMPLATE}: expected annotations made from task.annotations")
 
 
 def _template_values(job: PlacedJob, site: SiteConfig, *, submission_secret: str, namespace: str) -> dict[str, Any]:
@@ -314,6 +317,7 @@ def _task_values(task: TaskPods, job: PlacedJob, queue: QueueConfig, site: SiteC
         "resources": pod_needs.launcher_resources(site)
         if task.chunk is None
         else pod_needs.resources(task.chunk, site),
+        "annotations": {} if task.chunk is None else pod_needs.pod_annotations(task.chunk, site),
         "node_selector": dict(queue.node_selector)
         if task.chunk is None
         else pod_needs.node_selector(task.chunk, queue, site),

@@ -149,13 +149,14 @@ def test_what_is_not_applied_is_said(pod: RunnerPod) -> None:
     lines, err = output(pod, "srun -n1 --mpi=none --mem-bind=local -t 5 --mem=3G echo hi")
     assert lines == ["hi"]
     assert err.splitlines() == [
-        "srun: hpcbatch: --mem-bind is not applied: tasks are bound to CPUs only",
+        "srun: hpcbatch: --mem-bind is not applied: tasks are bound to CPUs and GPUs only",
         "srun: hpcbatch: --mem is not applied: a step has what its job has",
     ]
 
 
 # Without those that are refused, or end srun.
 TOLD_NOWHERE = {
+    *("gpu-bind", "gpus", "gpus-per-node", "gpus-per-task", "gres", "ntasks-per-gpu", "ntasks-per-tres", "tres-bind"),
     "chdir",
     "cpu-bind",
     "cpu_bind",

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from hpcbatch.dialects.pbs.depend import never_met
 from hpcbatch.dialects.pbs.directives import DEFAULT_PREFIX
-from hpcbatch.dialects.pbs.environment import environment, nodefile, private_dir
+from hpcbatch.dialects.pbs.environment import environment, gpufile, nodefile, private_dir
 from hpcbatch.dialects.pbs.ids import row_id
 from hpcbatch.dialects.pbs.mail import mails
 from hpcbatch.dialects.pbs.output import output_files
@@ -21,12 +21,14 @@ from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hpcbatch.model.command_line import CommandLine
+    from hpcbatch.model.mail import Mail
+    from hpcbatch.record.reservation import ReservationRecord
 
 WORDS = RunnerWords(
     own_tools=("pbsdsh", "pbs_tmrsh"),
     spare_tools=("qdel",),
     shell_variable="PBS_O_SHELL",
-    start_variables={"PBS_NODEFILE": "nodefile", "TMPDIR": "tmp", "SHELL": "shell"},
+    start_variables={"PBS_NODEFILE": "nodefile", "PBS_GPUFILE": "gpufile", "TMPDIR": "tmp", "SHELL": "shell"},
     appends_after_restart=True,
     walltime_text="=>> PBS: job killed: walltime {used_s} exceeded limit {limit_s}",
     cput_text="=>> PBS: job killed: cput {used_s} exceeded limit {limit_s}",
@@ -54,6 +56,7 @@ def _run_setup(job: PlacedJob) -> RunSetup:
         private_dir=private_dir(job),
         starts_login_shell=True,
         nodefile=nodefile(job),
+        gpufile=gpufile(job),
         words=WORDS,
     )
 
@@ -88,6 +91,12 @@ def _resized(spec: JobSpec) -> JobSpec:
     return without_resources(spec)
 
 
+def _reservation_mails(record: ReservationRecord, now: datetime) -> list[Mail]:
+    from hpcbatch.dialects.pbs.reservation_mail import reservation_mails
+
+    return reservation_mails(record, now)
+
+
 def _option_tables() -> dict[str, list[tuple[str, ...]]]:
     from hpcbatch.dialects.pbs.option_tables import tables
 
@@ -118,5 +127,6 @@ DOOR = Door(
         delivers_output_at_end=True,
     ),
     mails=mails,
+    reservation_mails=_reservation_mails,
     resized=_resized,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hpcbatch.dialects.pbs.ids import spec_id
+from hpcbatch.model.accelerator import gpus_of
 from hpcbatch.model.placed import PlacedJob
 from hpcbatch.model.spec import JobSpec
 
@@ -73,3 +74,8 @@ def private_path(spec: JobSpec, job_id: int, home: str) -> str:
 def nodefile(job: PlacedJob) -> str:
     """PBS_NODEFILE's text: one line for each MPI process, the pods in order."""
     return "".join(f"{pod.host}\n" * pod.chunk.ranks for pod in job.pods)
+
+
+def gpufile(job: PlacedJob) -> str:
+    """PBS_GPUFILE's text, Torque's: a line for each GPU, counted on each host."""
+    return "".join(f"{pod.host}-gpu{nth}\n" for pod in job.pods for nth in range(gpus_of(pod.chunk.resources)))

@@ -151,7 +151,18 @@ def exec_vnode(hosts: Sequence[str], cpus: Sequence[int], pods: Sequence[Chunk] 
 
 def _more(pod: Chunk) -> str:
     mem = f":mem={pod.mem_bytes >> 10}kb" if pod.mem_bytes is not None else ""
-    return mem + "".join(f":{name}={amount}" for name, amount in pod.resources)
+    return mem + "".join(f":{name}={amount}" for name, amount in _shown(pod.resources))
+
+
+def _shown(resources: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
+    """GPUs of each type are ngpus to PBS."""
+    from hpcbatch.model.accelerator import PREFIX
+
+    found: dict[str, int] = {}
+    for name, amount in resources:
+        shown = "ngpus" if name.startswith(PREFIX) else name
+        found[shown] = found.get(shown, 0) + amount
+    return sorted(found.items())
 
 
 def comment(row: JobRow, *, vnodes: str = "", ended_by: str = "", timezone: tzinfo | None = None) -> str | None:

@@ -26,6 +26,7 @@ _OF_OPTIONS = (
     ("SLURM_CPUS_PER_GPU", "cpus_per_gpu"),
     ("SLURM_MEM_PER_GPU", "mem_per_gpu_mb"),
     ("SLURM_OPEN_MODE", "open_mode"),
+    ("SLURM_GPU_BIND", "gpu_bind"),
     ("SLURM_GPUS", "gpus"),
     ("SLURM_GPUS_PER_NODE", "gpus_per_node"),
     ("SLURM_GPUS_PER_TASK", "gpus_per_task"),

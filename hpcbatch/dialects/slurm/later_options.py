@@ -23,7 +23,7 @@ _ROWS = (
     _option("segment", Takes.VALUE, Support.IGNORED, "the scheduler does not know the switches"),
     _option("spread-segments", Takes.NOTHING, Support.IGNORED, "the scheduler does not know the switches"),
     _option("stepmgr", Takes.NOTHING, Support.IGNORED, "each job manages its own steps anyway"),
-    _option("tres-bind", Takes.VALUE, Support.IGNORED, "all tasks on a node see all GPUs that the job has there"),
+    _option("tres-bind", Takes.VALUE, Support.TRANSLATED, "gres/gpu:…: which of the GPUs of a node each task sees"),
     _option("tres-per-task", Takes.VALUE, Support.TRANSLATED, "CPUs and generic resources of each task"),
 )
 LATER: dict[str, SbatchOption] = {option.name: option for option in _ROWS}

@@ -376,10 +376,22 @@ def _mem_bind(_request: Request, value: str, _now: datetime) -> Reading | None:
     return Reading(Fate.HONOURED, "memory is not bound to tasks") if value.lower() in {"no", "none"} else None
 
 
-def _gpu_bind(_request: Request, value: str, _now: datetime) -> Reading | None:
+def _gpu_bind(request: Request, value: str, _now: datetime) -> Reading | None:
     if not binding_values.is_gpu_bind(value):
         raise SlurmUsageError(f"sbatch: error: Invalid --gpu-bind argument: gpu:{value}", 255)
-    return Reading(Fate.HONOURED, "tasks are bound to no GPU of their own") if value.lower() == "none" else None
+    word = value.lower().removeprefix("verbose,")
+    if word.startswith("c"):
+        return Reading(Fate.IGNORED, "what is near a GPU is not known here; tasks see all of the job's")
+    request.bound["gpu-bind"] = word if word.startswith(("map", "mask", "per", "single")) else "none"
+    return Reading(Fate.HONOURED, "tasks see all of the job's GPUs on their node") if word.startswith("n") else None
+
+
+def _tres_bind(request: Request, value: str, now: datetime) -> Reading | None:
+    """`gres/gpu:single:1`, which came after 22.05."""
+    kind, colon, how = value.partition(":")
+    if kind not in {"gres/gpu", "gpu"} or not colon:
+        return Reading(Fate.IGNORED, "tasks are bound to GPUs, and to no other generic resources")
+    return _gpu_bind(request, how, now)
 
 
 def _answered(_request: Request, _value: str, _now: datetime) -> None:
@@ -470,6 +482,7 @@ READERS: dict[str, Reader] = {
     "time": _time,
     "time-min": _time_min,
     "tmp": readers.memory("tmp_mb", "tmp"),
+    "tres-bind": _tres_bind,
     "tres-per-task": _tres_per_task,
     "uid": readers.root_only("uid"),
     "usage": _answered,

@@ -7,6 +7,7 @@ root=${HPCBATCH_ROOT:-/hpcbatch}
 . "$root/runner/common.sh"
 . "$root/runner/become.sh"
 . "$root/runner/limits.sh"
+. "$root/runner/devices.sh"
 . "$root/conf/job.sh"
 started=$HPCBATCH_STARTED
 echo $$ >"$run/session"
@@ -65,6 +66,9 @@ set -- "$@" "HOME=$home" "USER=$user" "LOGNAME=$user" "SHELL=$shell"
 . "$root/runner/mpi_tuning.sh"
 . "$run/submitted.sh"
 . "$root/conf/environment"
+devices_here
+# shellcheck disable=SC2086
+[ -z "$devices$visible" ] || { with_commas $devices && set -- "$@" "$visible=$list"; }
 . "$root/runner/mpi.sh"
 . "$root/runner/modules.sh"
 if [ "$kind" = script ]; then
@@ -76,6 +80,7 @@ for entry in $start_variables; do
   value=
   case ${entry#*:} in
     nodefile) value=$root/conf/nodefile ;;
+    gpufile) [ ! -s "$root/conf/gpufile" ] || value=$root/conf/gpufile ;;
     tmp) value=$tmp ;;
     shell) value=$shell ;;
     pid) value=$$ ;;

@@ -6,6 +6,7 @@ root=${HPCBATCH_ROOT:-/hpcbatch}
 . "$root/runner/common.sh"
 . "$root/runner/become.sh"
 . "$root/runner/limits.sh"
+. "$root/runner/devices.sh"
 . "$root/conf/job.sh"
 unset HPCBATCH_ROOT
 
@@ -60,6 +61,23 @@ for entry in $host_variables; do
   esac
   set -- "$@" "${entry%%:*}=$value"
 done
+# Which devices are this host's own. What the caller has chosen of its own by numbers counts here too.
+devices_here
+if [ -n "$devices" ] && [ -n "$visible" ]; then
+  given=
+  for entry in "$@"; do
+    case $entry in "$visible="*) given=${entry#*=} ;; esac
+  done
+  case $given in *[!0-9,]*) given= ;; esac # ids of another host's
+  for entry in $accelerators; do # all that a host has
+    # shellcheck disable=SC2046
+    with_commas $(bound_to 0 all "${entry%%:*}")
+    [ "$given" != "$list" ] || given=
+  done
+  # shellcheck disable=SC2086
+  with_commas $devices
+  [ -n "$given" ] || set -- "$@" "$visible=$list"
+fi
 hold "$@"
 apply_limits
 if [ -n "$untold" ] && mkdir "$run/told_of_limits" 2>/dev/null; then

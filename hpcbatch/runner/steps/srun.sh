@@ -35,8 +35,12 @@ case $parts:$groups in
 esac
 
 # Would it fit if nothing else ran?
-trial=yes
-plan || die "Unable to create step for job $job_id: More processors requested than permitted"
+trial=yes taken_gpus=
+plan || {
+  asked_gpus=$has_gpus has_gpus=
+  [ -z "$asked_gpus" ] || ! plan || too_many_gpus
+  die "Unable to create step for job $job_id: More processors requested than permitted"
+}
 trial=
 if [ -n "$multi_prog" ]; then
   . "$root/runner/multi_prog.sh"
@@ -56,6 +60,7 @@ while :; do
       case " $used " in *" ${word%:*}:"*) beside=yes ;; esac
     done
     echo "$$$taken" >"$steps/$step_id.step"
+    [ -z "$taken_gpus" ] || [ -n "$overlap" ] || echo "$$$taken_gpus" >"$steps/$step_id.gpus"
     unlock
     break
   fi
@@ -130,6 +135,7 @@ fi
 [ -z "$step_name" ] || export SLURM_JOB_NAME="$step_name"
 [ -z "$export_given" ] || given_variables set_variable
 [ -z "$kept" ] || export SRUN_KEPT="$kept" # for task.sh
+[ -z "$gpu_bind$taken_gpus" ] || export SRUN_GPUS="${gpu_bind:-none}$taken_gpus" # for devices.sh
 if [ -n "$bind$bind_verbose" ]; then
   SRUN_BIND="kind=$bind list=$bind_list threads=$threads width=${cpus_per_task:-1} per_core=$per_core per_socket=$per_socket"
   SRUN_BIND="$SRUN_BIND order=${order:-cyclic}${bind_verbose:+ verbose}${quiet:+ quiet}${beside:+ beside}"

@@ -97,6 +97,9 @@ read_bind() {
   done
 }
 
+. "$root/runner/devices.sh"
+. "$root/runner/srun_gpus.sh"
+
 # read_distribution LIST: over hosts; over the sockets of one; over the cores of a socket
 read_distribution() {
   packs='' order=''
@@ -240,7 +243,13 @@ apply() {
       ;;
     time) read_step_limit "$2" ;;
     time-min | signal) unapplied "--$1" "the step ends with the job" ;;
-    accel-bind | mem-bind | mem_bind | gpu-bind | tres-bind) unapplied "--$1" "tasks are bound to CPUs only" ;;
+    gpus-per-task) read_gpus "--$1" "$2" && gpus_task=$count ;;
+    gpus-per-node) read_gpus "--$1" "$2" && gpus_node=$count ;;
+    gpus) read_gpus "--$1" "$2" && gpus_step=$count ;;
+    gres) read_gres "$2" ;;
+    gpu-bind | tres-bind) read_gpu_bind "--$1" "$2" ;;
+    ntasks-per-gpu | ntasks-per-tres) number "--$1" "$2" && tasks_per_gpu=$2 ;;
+    accel-bind | mem-bind | mem_bind) unapplied "--$1" "tasks are bound to CPUs and GPUs only" ;;
     cores-per-socket | sockets-per-node | extra-node-info) unapplied "--$1" "a step has the CPUs that its tasks ask for" ;;
     open-mode)
       case $2 in
@@ -365,6 +374,7 @@ fi
 
 [ "$relative" = 0 ] || [ -z "$nodelist$exclude" ] || die "-r,--relative not allowed with -w,--nodelist or -x,--exclude."
 cpus_given=$cpus_per_task
+settle_gpus
 [ -z "$threads$per_core$per_socket$order" ] || bind=${bind:-auto}
 
 # What the tasks get of the environment: $kept has the names where it is not all of it, between commas.

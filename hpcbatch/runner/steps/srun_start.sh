@@ -43,7 +43,7 @@ around() {
 }
 # abort_step: it has not begun
 abort_step() {
-  rm -rf "$state" "$steps/$step_id.step" "$steps/$step_id.limit"
+  rm -rf "$state" "$steps/$step_id.step" "$steps/$step_id.gpus" "$steps/$step_id.limit"
   step_ends 1
   exit 1
 }
@@ -331,6 +331,6 @@ for process in $feeder $feeders; do
   kill "$process" 2>/dev/null
 done
 around epilog_srun "$epilog" "$@" || echo "srun: error: srun epilog failed status=$?" >&2
-rm -rf "$state" "$steps/$step_id.step" "$steps/$step_id.cancelled" "$steps/$step_id.limit"
+rm -rf "$state" "$steps/$step_id.step" "$steps/$step_id.gpus" "$steps/$step_id.cancelled" "$steps/$step_id.limit"
 step_ends "$highest"
 exit "$highest"

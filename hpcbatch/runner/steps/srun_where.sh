@@ -160,7 +160,8 @@ free_hosts() {
         [ "${one%:*}" != "$name" ] || cores=$((cores - ${one#*:}))
       done
     fi
-    free="$free $name:$((cores / cpus_per_task)):$(of_host 3 "$word")"
+    gpu_room "$name" $((cores / cpus_per_task))
+    free="$free $name:$room:$(of_host 3 "$word")"
   done
 }
 
@@ -216,7 +217,7 @@ plan() {
   layout='' taken=''
   if [ -z "$is_het" ]; then
     free_hosts
-    choose && take_cpus
+    choose && take_gpus && take_cpus
     return
   fi
   ntasks=0 ends='' nth=0 planned=

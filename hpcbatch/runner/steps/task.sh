@@ -94,6 +94,7 @@ case $mode in
 esac
 
 . "$root/runner/step_files.sh"
+. "$root/runner/devices.sh"
 kept=$SRUN_KEPT open_mode=$SRUN_OPEN_MODE input_pattern=$SRUN_INPUT wait_dir=$SRUN_WAIT pty=$SRUN_PTY
 task_prolog=$SRUN_TASK_PROLOG task_epilog=$SRUN_TASK_EPILOG session=
 unset SRUN_KEPT SRUN_OPEN_MODE SRUN_INPUT SRUN_WAIT SRUN_PTY SRUN_TASK_PROLOG SRUN_TASK_EPILOG
@@ -202,7 +203,8 @@ if [ "$mode" = mpi ] || [ "$mode" = world ]; then
     mark_task
     [ -z "$task_prolog" ] || task_prolog_says
     check_program "$1"
-    [ -z "$kept" ] || set -- "$sh" "$root/runner/kept.sh" "$kept" "$@"
+    own_devices "$nth"
+    [ -z "$kept" ] || set -- "$sh" "$root/runner/kept.sh" "$kept$visible," "$@"
     [ -z "$SRUN_BIND" ] || set -- "$sh" "$root/runner/bind.sh" "$root" "$nth" "$(tasks_here)" "$@"
     [ "$mode" != mpi ] || echo "$SLURM_TASK_PID" >"$run/ranks.$step.$task" # for step_usage.sh
     exec "$@"
@@ -265,7 +267,8 @@ run_task() { # TASK LOCAL PROGRAM...
   mark_task
   [ -z "$task_prolog" ] || task_prolog_says
   check_program "$1"
-  [ -z "$kept" ] || set -- "$sh" "$root/runner/kept.sh" "$kept" "$@"
+  own_devices "$SLURM_LOCALID"
+  [ -z "$kept" ] || set -- "$sh" "$root/runner/kept.sh" "$kept$visible," "$@"
   [ -z "$SRUN_BIND" ] || set -- "$sh" "$root/runner/bind.sh" "$root" "$SLURM_LOCALID" "$(tasks_here)" "$@"
   # shellcheck disable=SC2086,SC2016
   exec $defaults $session "$sh" -c 'echo $$ >"$1"; [ ! -e "$2" ] || exit 143; shift 2; SLURM_TASK_PID=$$; export SLURM_TASK_PID; exec "$@"' \

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from hpcbatch.model.scheduler import Scheduler
 from hpcbatch.model.site import Launcher, Policy, QueueConfig, SiteConfig, Volume
 from hpcbatch.site import file as site_file
+from hpcbatch.site.accelerators import ACCELERATOR_KEYS
 from hpcbatch.site.file import CLUSTER_DEFAULTS, SiteFileError, read_config, read_site
 from hpcbatch.site.modules import MODULE_KEYS
 from hpcbatch.site.vocabulary import TRANSLATION_KEYS
@@ -80,7 +81,7 @@ def test_the_documented_example() -> None:
 def test_all_keys_are_documented() -> None:
     documented = set(re.findall(r"^\| `(\w+)` \|", DOCS, re.MULTILINE))
     sources = {word for word in site_file.SOURCES if f"`{word}`" in DOCS}
-    of_parts = {*site_file.QUEUE_KEYS, *site_file.VOLUME_KEYS, *MODULE_KEYS, *TRANSLATION_KEYS}
+    of_parts = {*site_file.QUEUE_KEYS, *site_file.VOLUME_KEYS, *MODULE_KEYS, *TRANSLATION_KEYS, *ACCELERATOR_KEYS}
     assert documented == {*site_file.SITE_KEYS, *of_parts}
     assert sources == site_file.SOURCES.keys()
 

@@ -19,11 +19,13 @@ import hpcbatch
 import hpcbatch.runner
 from hpcbatch.dialects.registry import door
 from hpcbatch.errors import HpcBatchError
+from hpcbatch.model.accelerator import Accelerator
 from hpcbatch.model.array import Membership
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.interactive import Interactive
 from hpcbatch.model.placed import OutputFiles, PlacedJob
+from hpcbatch.model.scheduler import Scheduler
 from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig, Volume
 from hpcbatch.model.spec import Arrangement, JobSpec, Sharing
 from hpcbatch.volcano import job_names, translate
@@ -87,6 +89,24 @@ def sourced(files: Mapping[str, str], shell: str) -> bytes:
 
 
 # The Job
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "pods", "spec", "awaits"),
+    [
+        ("volcano", 3, {}, "no"),
+        ("volcano", 1, {"rerunnable": False}, "yes"),
+        ("volcano", 1, {"rerunnable": False, "interactive": Interactive.TERMINAL}, "no"),
+        ("none", 1, {}, "no"),
+        ("none", 2, {}, "yes"),
+        ("coscheduling", 2, {}, "yes"),
+        ("kueue", 2, {"rerunnable": False, "interactive": Interactive.TERMINAL}, "yes"),
+    ],
+)
+def test_who_waits_for_the_word(scheduler: str, pods: int, spec: dict[str, Any], awaits: str) -> None:
+    """Whose script starts when the controller lets it, not as soon as its first pod runs."""
+    conf = build(placed(Chunk(count=pods), **spec), site=SiteConfig(scheduler=Scheduler(scheduler)))[0]
+    assert sourced(conf["data"], 'echo "$awaits_word"').decode().strip() == awaits
 
 
 @pytest.mark.parametrize(
@@ -256,6 +276,19 @@ def test_properties_and_resources_make_tasks_of_their_own() -> None:
     assert [task["replicas"] for task in made["spec"]["tasks"]] == [1, 2, 1]
     assert [pod_spec(made, index).get("nodeSelector") for index in range(3)] == [None, {"cpu": "haswell"}, None]
     assert pod_spec(made, 2)["containers"][0]["resources"]["limits"] == {"nvidia.com/gpu": "1"}
+
+
+def test_pods_with_an_accelerator_have_its_resource_and_annotations() -> None:
+    near = Accelerator(name="c500", resource="metax-tech.com/gpu", annotations={"site.example/near": "true"})
+    site = SiteConfig(accelerators=(near,), resources={"gpu:c500": near.resource})
+    job = placed(Chunk(), Chunk(resources=(("gpu:c500", 4),)))
+    templates = [task["template"] for task in volcano_job(job, site=site)["spec"]["tasks"]]
+    assert [each["metadata"].get("annotations") for each in templates] == [None, {"site.example/near": "true"}]
+    assert templates[1]["spec"]["containers"][0]["resources"]["limits"] == {"metax-tech.com/gpu": "4"}
+    older = (Path(hpcbatch.__file__).parent / "templates" / translate.TEMPLATE).read_text()
+    older = older.replace("        annotations: {{ task.annotations | tojson }}\n", "")
+    with pytest.raises(HpcBatchError, match=r"expected annotations made from task\.annotations"):
+        volcano_job(job, site=site, loader=DictLoader({translate.TEMPLATE: older}))
 
 
 HOME = Volume(name="home", mount_path="/home", source={"persistentVolumeClaim": {"claimName": "home"}})

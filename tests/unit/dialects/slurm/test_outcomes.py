@@ -59,7 +59,7 @@ def test_what_is_ignored_is_kept_with_the_job() -> None:
     found = submit(script=directives("--switches=1@2", "-k", "--gpu-bind=closest", "--switches=2")).submission
     assert found.spec.ignored == (
         "-k: a job that loses a node ends",
-        "--gpu-bind=closest: all tasks on a node see all GPUs that the job has there",
+        "--gpu-bind=closest: what is near a GPU is not known here; tasks see all of the job's",
         "--switches=2: the scheduler does not know the switches",
     )
     assert found.notes == ()
