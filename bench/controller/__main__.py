@@ -1,4 +1,4 @@
-"""`python -m bench.controller [NAME]...`: the controller's process alone, on played nodes. See bench/README.md."""
+"""`python -m bench.controller [NAME]...`: the controller's process alone, on played nodes. See README.md."""
 
 from __future__ import annotations
 

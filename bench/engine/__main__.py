@@ -1,4 +1,4 @@
-"""`python -m bench.engine [--most N] [NAME]...`: all of them without a name. See bench/README.md."""
+"""`python -m bench.engine [--most N] [NAME]...`: all of them without a name. See README.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`python -m bench.policy --swf FILE | --lublin JOBS [WAY]...`, `python -m bench.policy cost`. See bench/README.md."""
+"""`python -m bench.policy --swf FILE | --lublin JOBS [WAY]...`, `python -m bench.policy cost`. See README.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Orders that favour short jobs and age long ones: what bench/README.md measures.
+"""Orders that favour short jobs and age long ones: what bench/policy/README.md measures.
 
 `short_first` is a site's formula, read by what ranks jobs on a cluster. It gives a job of at most a minute a head start
 of 12 days, and each job one by its width: wide jobs fill the machine badly when they are left to the end. As all age

@@ -19,7 +19,7 @@ from hpcbatch.api.resources import (
 )
 from hpcbatch.model.labels import MANAGED_BY
 from hpcbatch.model.site import Volume
-from hpcbatch.site.identity import DISABLED, GID, GROUPS, HOME, UID, USER, Identity
+from hpcbatch.site.identity import DISABLED, GID, GROUPS, HOME, UID, USER, Identity, groups_note
 
 USER_ROLE = "hpcbatch-user"
 """ClusterRole that a user has in his own namespace; also the name of the objects that `user add` makes there."""
@@ -102,7 +102,7 @@ def parts(account: Account) -> list[Part]:
 
 def namespace(account: Account) -> Object:
     identity = account.identity
-    groups = ",".join(f"{gid}:{name}" for gid, name in identity.groups)
+    groups = groups_note(identity.groups)
     obj = _object(NAMESPACES, account.namespace)
     # No managed-by: an adopted namespace may be somebody's chart.
     obj["metadata"]["labels"] = {USER: identity.user, POD_SECURITY: account.pod_security}

@@ -36,6 +36,11 @@ class BrokenStreamError(HpcBatchError):
     """The connection ended before the process did."""
 
 
+def load() -> None:
+    """What a connection needs takes some 60 ms."""
+    import websocket  # noqa: F401
+
+
 class PodStream:
     """An open connection, for one thread."""
 

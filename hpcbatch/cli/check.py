@@ -31,7 +31,7 @@ _TERMINATED = 143  # as a shell reports a command that SIGTERM ended
 def check(session: Session, namespace: str, users: tuple[str, ...], no_probes: bool, output: str) -> None:
     """Tell what is missing or misconfigured on the cluster, and how to mend it.
 
-    Exits with 1 if there is an error; warnings are none.
+    Exits with 1 if there is an error; warnings do not count.
     """
     from hpcbatch.admin.check.cluster import Cluster, Options
     from hpcbatch.admin.check.run import exit_code, run

@@ -19,7 +19,7 @@ def demo(session: Session) -> None:
     """Try it out: an engine of three nodes, and an MPI job of PBS and one of Slurm over all of them, with their output.
 
     The engine is one of its own, and nothing stays behind. It needs mpicc, `pip install 'hpcbatch[demo]'`, and of the
-    system a C compiler, openssh-server, openssh-client, iproute2 and util-linux: nothing is installed.
+    system a C compiler, openssh-server, openssh-client, iproute2 and util-linux; the command installs none of them.
     """
     import shutil
     import subprocess

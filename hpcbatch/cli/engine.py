@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import grp
 import logging
 import logging.handlers
 import os
@@ -13,6 +14,8 @@ import socket
 import sqlite3
 import sys
 import threading
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from hpcbatch.api.resources import NAMESPACES
@@ -33,7 +36,7 @@ from hpcbatch.gang.job_controller import JobController
 from hpcbatch.history.databases import SqliteDatabase
 from hpcbatch.history.store import HistoryStore
 from hpcbatch.model.site import SiteConfig
-from hpcbatch.site.identity import GID, HOME, UID, USER
+from hpcbatch.site.identity import GID, GROUPS, HOME, UID, USER, groups_note
 from hpcbatch.typed import Protocol
 from hpcbatch.volcano.gangs.registry import VOLCANO, gang_of
 
@@ -204,8 +207,16 @@ class Engine:
             UID: str(user.pw_uid),
             GID: str(user.pw_gid),
             HOME: os.environ.get("HOME") or user.pw_dir,
+            GROUPS: groups_note(_named((user.pw_gid, *os.getgroups()))),
         }
         self._registry.patch(NAMESPACES, "default", {"metadata": {"annotations": notes}})
+
+
+def _named(gids: Iterable[int]) -> Iterator[tuple[int, str]]:
+    """Those of the groups that have a name on this machine, each once."""
+    for gid in dict.fromkeys(gids):
+        with suppress(KeyError):
+            yield gid, grp.getgrgid(gid).gr_name
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from hpcbatch.cli.common import Session
 @click.option(
     "--site", "site_file", type=click.Path(path_type=Path), help="Site configuration (default: the cluster's)."
 )
-@click.option("--as", "dialect", metavar="pbs|slurm", help="Read SCRIPT so (default: as its directives are).")
+@click.option("--as", "dialect", metavar="pbs|slurm|lsf", help="Dialect of SCRIPT (default: by its directives).")
 @click.option("--json", "is_json", is_flag=True, help="For programs.")
 @click.pass_obj
 def explain(session: Session, what: str, site_file: Path | None, dialect: str | None, is_json: bool) -> None:

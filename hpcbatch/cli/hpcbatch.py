@@ -40,7 +40,7 @@ _NOT_RUNNING = 3  # as `systemctl status` and the LSB have it
 @click.version_option(package_name="hpcbatch")
 @click.pass_context
 def group(context: click.Context) -> None:
-    """Run PBS and Slurm batch scripts on Kubernetes, or on this machine alone."""
+    """Run PBS, Slurm and LSF batch scripts on Kubernetes, or on this machine alone."""
 
 
 group.add_command(accounting)

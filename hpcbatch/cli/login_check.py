@@ -12,7 +12,7 @@ from hpcbatch.cli.common import Session
 def login_check(session: Session) -> None:
     """Look at your kubeconfig, the server and your rights, and say what to do where something is wrong.
 
-    Exits with 1 if something is.
+    Exits with 1 if something is wrong.
     """
     from hpcbatch.client.login import check
 

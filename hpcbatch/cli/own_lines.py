@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from inspect import cleandoc
 
@@ -71,7 +72,11 @@ def _flag(option: click.Option) -> Flag:
 
 
 def _choices(param: click.Parameter) -> tuple[str, ...]:
-    return tuple(str(choice) for choice in param.type.choices) if isinstance(param.type, click.Choice) else ()
+    """Those of the type, or of a value that is shown as `pbs|slurm`."""
+    if isinstance(param.type, click.Choice):
+        return tuple(str(choice) for choice in param.type.choices)
+    is_list = isinstance(param, click.Option) and re.fullmatch(r"[a-z]+(\|[a-z]+)+", param.metavar or "")
+    return tuple((param.metavar or "").split("|")) if is_list else ()
 
 
 def _word(param: click.Parameter) -> Word:
@@ -83,13 +88,16 @@ def _word(param: click.Parameter) -> Word:
     names = {
         "job_id": Word.JOB,
         "job_ids": Word.JOB,
+        "job_or_dir": Word.JOB,
+        "files": Word.FILE,
         "what": Word.FILE,  # a script, or a job
         "user": Word.USER,
         "users": Word.USER,
         "queue": Word.QUEUE,
         "node": Word.NODE,
     }
-    return names.get(param.name or "", Word.TEXT)
+    by_value = {"FILE": Word.FILE, "FILE|-": Word.FILE, "DIR": Word.DIRECTORY}
+    return names.get(param.name or "", by_value.get(param.metavar or "", Word.TEXT))
 
 
 def _text(command: click.Command) -> str:

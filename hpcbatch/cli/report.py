@@ -58,8 +58,8 @@ def _groups(_context: click.Context, _parameter: click.Parameter, text: str) -> 
 
 
 @click.command()
-@click.option("--since", default="7d", metavar="TIME", help="From then on: 7d, 12h, 2026-11-01 (default: 7d).")
-@click.option("--until", default="0m", metavar="TIME", help="Until before then (default: now).")
+@click.option("--since", default="7d", metavar="TIME", help="Jobs that ended since: 7d, 12h, 2026-11-01 (default: 7d).")
+@click.option("--until", default="0m", metavar="TIME", help="Jobs that ended before TIME (default: now).")
 @click.option(
     "--by",
     default="user",
@@ -140,7 +140,7 @@ def _cells(use: Use) -> list[str]:
 
 
 @click.command()
-@click.option("--since", default="1d", metavar="TIME", help="Entries from then on: 7d, 2026-11-01 (default: 1d).")
+@click.option("--since", default="1d", metavar="TIME", help="Entries since TIME: 7d, 2026-11-01 (default: 1d).")
 @click.option(
     "--write",
     "directory",
@@ -152,7 +152,7 @@ def _cells(use: Use) -> list[str]:
 def accounting(session: Session, since: str, directory: Path | None) -> None:
     """Print the accounting log in PBS's format, or write its files, a day each.
 
-    The log is told from the records of the jobs. Writing it again adds what is new, and nothing twice.
+    The log is made from the records of the jobs. Writing it again adds what is new, and nothing twice.
     """
     from hpcbatch.cli.unix_names import group_name
     from hpcbatch.client.records import in_window

@@ -33,7 +33,7 @@ _SHOWN = 50
 @click.option(
     "--site", "site_file", type=click.Path(path_type=Path), help="Site configuration (default: all defaults)."
 )
-@click.option("--as", "dialect", metavar="pbs|slurm", help="Read all scripts so (default: as their directives are).")
+@click.option("--as", "dialect", metavar="pbs|slurm|lsf", help="Dialect of all scripts (default: by their directives).")
 @click.option("--write", "target", metavar="FILE|-", help="Write a site configuration that settles what is missing.")
 @click.option("--json", "is_json", is_flag=True, help="For programs.")
 @click.pass_obj
@@ -49,7 +49,7 @@ def survey(
 ) -> None:
     """Say what this site would do with all scripts below DIRECTORY, and what is missing for them.
 
-    Files without #PBS or #SBATCH lines are skipped. No cluster is needed, and nothing is submitted.
+    Files without #PBS, #SBATCH or #BSUB lines are skipped. No cluster is needed, and nothing is submitted.
     """
     from hpcbatch.cli.site import config_of, read_mapping
     from hpcbatch.dialects.registry import door
@@ -174,7 +174,7 @@ def gaps(path: str, script: bytes, dialect: str, site: SiteConfig, now: datetime
 def _report(found: Survey, remedies: dict[tuple[str, str], str]) -> Iterator[str]:
     total = found.total()
     if not total.scripts:
-        yield f"no scripts with #PBS or #SBATCH lines ({found.skipped} other files)"
+        yield f"no scripts with #PBS, #SBATCH or #BSUB lines ({found.skipped} other files)"
     else:
         names = sorted(found.counts)
         columns = [total, *(found.counts[name] for name in names)]

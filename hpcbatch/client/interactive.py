@@ -31,6 +31,12 @@ class NotRunningError(HpcBatchError):
 
 def await_run(api: HttpApi, job: Named, timeout_s: float | None = None) -> Object:
     """The record of a job that runs, or that has ended, or whose end was requested; with `timeout_s` as it is then."""
+    # what the connection needs: while the job waits, this costs nobody anything
+    import hpcbatch.client.terminal
+    import hpcbatch.record.batchjob  # noqa: F401
+    from hpcbatch.api.streams import load
+
+    load()
     return wait_until(api, job, lambda obj: _is_over(obj) or state_of(obj) is JobState.RUNNING, timeout_s=timeout_s)
 
 

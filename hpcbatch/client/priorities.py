@@ -15,7 +15,7 @@ from hpcbatch.model.row import JobRow
 from hpcbatch.model.share import Share
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.account_limits import Standing
-from hpcbatch.policy.fairshare import HALF_LIVES, raw_usage, run_of, shares_of
+from hpcbatch.policy.fairshare import HALF_LIVES, committed, raw_usage, run_of, shares_of
 from hpcbatch.policy.priority import Cluster, factors_of
 from hpcbatch.typed import NamedTuple
 
@@ -47,6 +47,10 @@ class Ranks(NamedTuple):
         runs = (run for row in rows if (run := run_of(row, self.now)) is not None)
         usage = raw_usage(self.accounts, runs, self.now.timestamp(), half_life_s)
         return shares_of(self.accounts, usage, self.config)
+
+    def committed(self) -> dict[int, dict[str, int]]:
+        """What running jobs may still use, by the association's number."""
+        return committed(self.accounts, list_rows(self.api, self.namespace, finished=False), self.now)
 
     def rank(self, rows: Iterable[JobRow]) -> list[Ranked]:
         """Those of `rows` that wait and are not held by anybody, in their order."""

@@ -17,7 +17,7 @@ from hpcbatch.record.batchjob import shown_record
 from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from hpcbatch.model.record import JobRecord, JobStatus
+    from hpcbatch.model.record import JobRecord
 
 
 def by_number(api: TableApi, namespace: str, numbers: Collection[int]) -> list[JobRecord]:
@@ -33,10 +33,9 @@ def by_number(api: TableApi, namespace: str, numbers: Collection[int]) -> list[J
     return [shown_record(obj) for obj in found.values()]
 
 
-def running_statuses(api: Api, namespace: str) -> dict[int, JobStatus]:
+def running_records(api: Api, namespace: str) -> dict[int, JobRecord]:
     """Of all jobs that have begun and not ended, by their numbers."""
-    records = map(shown_record, running_objects(api, namespace))
-    return {record.job_id: record.status for record in records}
+    return {record.job_id: record for record in map(shown_record, running_objects(api, namespace))}
 
 
 def in_window(

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from hpcbatch.record.reservation import ReservationRecord
 
 _DECIDED_S, _LOOK_S = 20.0, 0.05
+_TRIES = 5
 
 
 class DeniedReservationError(HpcBatchError):
@@ -34,8 +35,7 @@ class NoReservationError(HpcBatchError):
 
 
 def list_reservations(api: Api) -> list[ReservationRecord]:
-    """All that users may know of, but for those that were denied, in the order in which they begin."""
-    from hpcbatch.model.reservation import Phase
+    """All that users may know of, but for those that were denied or removed, in the order in which they begin."""
     from hpcbatch.record.reservation import reservation_from
 
     try:
@@ -48,7 +48,7 @@ def list_reservations(api: Api) -> list[ReservationRecord]:
             record = reservation_from(obj)
         except HpcBatchError:  # of another version; the controller reports it
             continue
-        if record.status.phase is not Phase.DENIED:
+        if not record.is_gone:
             found.append(record)
     return sorted(found, key=lambda one: (one.status.start or one.spec.start, one.status.id))
 
@@ -97,23 +97,41 @@ def change_reservation(api: Api, record: ReservationRecord, spec: ReservationSpe
     """Raises DeniedReservationError, and puts it back as it was then; ConflictError if another change came between."""
     from hpcbatch.record.reservation import spec_to_json
 
-    found = api.get(RESERVATIONS, record.object_name, record.namespace)
-    before = found["spec"]
-    changed = api.replace(RESERVATIONS, found | {"spec": spec_to_json(spec)}, record.namespace)
+    before = api.get(RESERVATIONS, record.object_name, record.namespace)["spec"]
+    changed = _replace_spec(api, record, before, spec_to_json(spec))
     decided = await_decision(api, changed)
     if decided.status.denial is None:
         return decided
     denied = decided.status.denial
     try:
-        current = api.get(RESERVATIONS, record.object_name, record.namespace)
-        api.replace(RESERVATIONS, current | {"spec": before}, record.namespace)
+        _replace_spec(api, record, changed["spec"], before)
     except (ConflictError, NotFoundError):
         pass  # somebody else has changed it since; what is in force stays so in any case
     raise DeniedReservationError(denied)
 
 
-def remove_reservation(api: Api, record: ReservationRecord) -> None:
-    api.delete(RESERVATIONS, record.object_name, record.namespace)
+def _replace_spec(api: Api, record: ReservationRecord, before: Object, spec: Object) -> Object:
+    """The controller may write the status meanwhile. ConflictError if the spec is another one than `before`."""
+    for left in range(_TRIES, 0, -1):
+        current = api.get(RESERVATIONS, record.object_name, record.namespace)
+        if current["spec"] != before:
+            raise ConflictError(409, "Conflict", f"reservation {record.object_name} has been changed")
+        try:
+            return api.replace(RESERVATIONS, current | {"spec": spec}, record.namespace)
+        except ConflictError:
+            if left == 1:
+                raise
+    raise AssertionError("it is tried once at least")
+
+
+def remove_reservation(api: Api, record: ReservationRecord, by: str) -> None:
+    """`by`, `user@host`, stands in the mail about that, before which the object does not go: the controller removes it.
+    Of Slurm's nobody gets mail.
+    """
+    if record.spec.dialect != "pbs":
+        api.delete(RESERVATIONS, record.object_name, record.namespace)
+    else:
+        api.patch(RESERVATIONS, record.object_name, {"spec": {"removedBy": by}}, record.namespace)
 
 
 def await_decision(api: Api, obj: Object, timeout_s: float = _DECIDED_S) -> ReservationRecord:

@@ -9,16 +9,20 @@ import signal
 import struct
 import sys
 import termios
+import threading
 import time
 import tty
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
 from hpcbatch.api.streams import STATUS, STDERR, STDIN, STDOUT, BrokenStreamError, PodStream
+from hpcbatch.errors import HpcBatchError
 
 _READ_SIZE = 32 * 1024
 _PING_S = 20.0
+_LAST_S = 5.0
+"""What the other side says in this time after `beside` has failed is still read: it may fail since all is over."""
 _SILENT_S = 90.0
 """A connection on which not even a ping is answered for so long is lost."""
 
@@ -47,17 +51,22 @@ def size(descriptor: int) -> tuple[int, int]:
 
 
 class Relay:
-    """`has_terminal`: both sides are one. `beside` is a connection that is only kept open as long as this one."""
+    """`has_terminal`: both sides are one. `beside` opens a connection that is only kept open as long as this one, while
+    the other side begins.
+    """
 
-    def __init__(self, stream: PodStream, *, has_terminal: bool, beside: PodStream | None = None) -> None:
-        self._stream, self._has_terminal, self._beside = stream, has_terminal, beside
+    def __init__(self, stream: PodStream, *, has_terminal: bool, beside: Callable[[], PodStream] | None = None) -> None:
+        self._stream, self._has_terminal, self._opening = stream, has_terminal, beside
+        self._opened: PodStream | None = None
+        self._failed: HpcBatchError | None = None
+        self._beside: PodStream | None = None
         self._source = sys.stdin.fileno()
         self._wake, self._woken = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self._is_resized = has_terminal
 
     def run(self, hello: bytes = b"") -> bytes:
         """Lead all there and back until the end; returns what is said about that. `hello` is sent first. Raises
-        BrokenStreamError.
+        BrokenStreamError, and what the opening of `beside` raises.
         """
         old = {signal.SIGWINCH: signal.signal(signal.SIGWINCH, self._on_resize)}
         wakeup = signal.set_wakeup_fd(self._woken, warn_on_full_buffer=False)
@@ -70,8 +79,9 @@ class Relay:
             signal.set_wakeup_fd(wakeup)
             for number, handler in old.items():
                 signal.signal(number, handler)
-            os.close(self._wake)
-            os.close(self._woken)
+            if self._opening is None:  # else another thread may still write there
+                os.close(self._wake)
+                os.close(self._woken)
             self._stream.close()
             if self._beside is not None:
                 self._beside.close()
@@ -83,15 +93,21 @@ class Relay:
         poll = select.poll()
         for descriptor in (self._wake, self._stream.fileno(), self._source):
             poll.register(descriptor, select.POLLIN)
-        if self._beside is not None:
-            poll.register(self._beside.fileno(), select.POLLIN)
         self._tell_size()
         if hello:
             self._stream.send(STDIN, hello)
+        if self._opening is not None:
+            threading.Thread(target=self._open_beside, args=(self._opening,), daemon=True).start()
         heard = time.monotonic()
+        last = None
         while True:
-            ready = dict(poll.poll(0 if self._stream.has_more else _PING_S * 1000))
+            wait_s = _PING_S if last is None else max(0.0, last - time.monotonic())
+            ready = dict(poll.poll(0 if self._stream.has_more else wait_s * 1000))
             now = time.monotonic()
+            if self._failed is not None:
+                last = last or now + _LAST_S
+                if now >= last:
+                    raise self._failed
             if self._wake in ready:
                 os.read(self._wake, 4096)
             self._keep_beside(poll, ready)
@@ -108,8 +124,20 @@ class Relay:
             if self._source in ready and not self._send():
                 poll.unregister(self._source)
 
+    def _open_beside(self, opening: Callable[[], PodStream]) -> None:
+        """In a thread of its own."""
+        try:
+            self._opened = opening()
+        except HpcBatchError as error:
+            self._failed = error
+        os.write(self._woken, b"\0")
+
     def _keep_beside(self, poll: select.poll, ready: dict[int, int]) -> None:
         """Answer the pings there; without it the other goes on."""
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            self._beside = opened
+            poll.register(opened.fileno(), select.POLLIN)
         if self._beside is None or self._beside.fileno() not in ready:
             return
         try:

@@ -173,9 +173,10 @@ class Controller:
             self._plan,
             batchjobs=self._batchjobs,
             nodes=self._nodes,
+            mailer=self.mailer,
             wake=self._queue.add,
         )
-        self._pod_requests = PodRequests(api, self._job_pods, self._start_bar, self._sites)
+        self._pod_requests = PodRequests(api, self._job_pods, self._sites)
         self._routes = Routes(api, self._intake, self._sites, self._own_writes.add)
         exchanges = Exchanges(self._batchjobs, self._plan.exact_rank, wake=self._queue.add)
         self._requests = Requests(self._intake, self._sites, exchanges)
@@ -497,7 +498,10 @@ class Controller:
             again_s = decision.look_again_s or _COMMAND_AGAIN_S
             decision = replace(decision, look_again_s=min(again_s, _COMMAND_AGAIN_S))
         if decision.let_start:
-            self._start_bar.let_start(record, next(pod.uid for pod in seen.pods if pod.index == 0))
+            first = next(pod for pod in seen.pods if pod.index == 0)
+            # one that was altered meanwhile, to run only once, has the word but no bar yet
+            has_word = record.spec.rerunnable and first.has_word
+            decision = replace(decision, let_start=has_word or self._start_bar.let_start(record, first.uid))
         for pod in decision.give_up:
             _LOG.warning("pod %s/%s is given up: node %s does not answer", namespace, pod.name, pod.node)
             remove(self._api, PODS, pod.name, namespace, uid=pod.uid, grace_period_s=0)
@@ -516,11 +520,12 @@ class Controller:
         elif seen.volcano_job is None:
             self._licenses.give_back(record.job_id)
             self._plan.give_back(record)
-        status = self._pod_requests.pass_on(job, seen, replace(record, status=decision.status))
+        record_now = replace(record, status=decision.status)
+        status = self._pod_requests.pass_on(job, seen, record_now, let_start=decision.let_start)
         is_alone = status == decision.status
         decision = replace(decision, status=self._ranked(record, self._plan.shown(record, status)))
         is_waiting = decision.delete and seen.volcano_job is not None and not seen.volcano_job.is_final
-        if is_waiting and not self._start_bar.withdraw(record, pods=seen.pods_wanted if seen.is_partial else 0):
+        if is_waiting and not self._start_bar.withdraw(record, in_part=seen.is_partial and seen.awaits_word):
             return LAG_S
         if decision.delete:
             volcano_job = ""  # written first: after a kill the next look decides the same again

@@ -165,7 +165,7 @@ class PlanWorld:
         self.claims.rules = Preemptions(site, self._owners)
         self._changed_released.update(self.released)
         self.order.set(site.ranked_by, self._owners)
-        self.is_changed |= before is not None and before.backfill_depth != site.backfill_depth
+        self.is_changed |= before is not None and before.depths != site.depths
         limits = running_limits(accounts, site.accounting_enforce, site.resources, site.express_queues)
         if limits != self._of_accounts:
             self.lacks_spent = is_counted(limits) and (self.lacks_spent or not self.counts_spent)
@@ -339,13 +339,12 @@ class PlanWorld:
 
     def _keep_released(self, job_id: str, record: JobRecord, now_s: float) -> None:
         released = self.released.get(job_id)
+        volcano_job = self._volcano_jobs.get(record.namespace, job_names.job_name(record.job_id))
         if released is None:
-            volcano_job = self._volcano_jobs.get(record.namespace, job_names.job_name(record.job_id))
             released = Released.found(record, self._shape(record), volcano_job, now_s)
             self._put(record, released, now_s)
             return
-        released.is_fresh, released.record = False, record
-        released.was_bound = released.was_bound or record.status.start_time is not None
+        released.take_note_of_job(record, volcano_job, now_s)
         self._set_running(job_id, now_s)
 
     def _put(self, record: JobRecord, released: Released, now_s: float) -> None:
@@ -501,7 +500,7 @@ class PlanWorld:
 
     def plan(self, now_s: float) -> Plan:
         self.planned_s = max(self.planned_s, now_s)  # the machine's clock may be set back
-        self._planner.depth = self._site().backfill_depth
+        self._planner.set_depths(*self._site().depths)
         self._planner.set_spent(self._spent, beside_s=beside_walltime_s(self._site()))
         self.is_changed = False
         return self._planner.plan(self.planned_s)

@@ -20,15 +20,14 @@ from hpcbatch.api.resources import PODS
 from hpcbatch.controller.job_pods import JobPods
 from hpcbatch.controller.records import Admitted
 from hpcbatch.controller.site_source import SiteSource
-from hpcbatch.controller.start_bar import StartBar
 from hpcbatch.dialects.registry import door
+from hpcbatch.model.labels import REQUESTS_ANNOTATION, START_WORD
 from hpcbatch.model.record import JobRecord, JobStatus, Reply
 from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.state import JobState
 from hpcbatch.policy.observed import Observed
 from hpcbatch.record.batchjob import is_suspended
 
-ANNOTATION: Final = "hpcbatch.io/requests"
 _SIGNALS_KEPT: Final = 16
 """Sent signals that are kept: far more than come between two looks of the runner."""
 _READ_WITHIN_S = 2.0
@@ -70,7 +69,7 @@ def requests_text(
     """The annotation: `start` once it may, `signal SEQUENCE NUMBER SCOPE ID` for each signal, `walltime SECONDS` and
     `cput SECONDS` if they were altered, and `suspend`. `before` is its current text.
     """
-    start = ["start"] if may_start or "start" in before.splitlines() else []
+    start = [START_WORD] if may_start or START_WORD in before.splitlines() else []
     sent = [line for line in before.splitlines() if line.startswith("signal ")]
     for signal in signals:
         if signal.request_id not in (line.rpartition(" ")[2] for line in sent):
@@ -91,12 +90,12 @@ def announce_end(api: Api, pod: Object, word: str, now: datetime) -> float:
     """Announce to a running job's pod why its run is ended: `requeue` or `preempt`; the runner writes that into the
     output. Returns the seconds until the pod can read it. Raises ConflictError if the pod has changed since.
     """
-    before = (pod["metadata"].get("annotations") or {}).get(ANNOTATION, "")
+    before = (pod["metadata"].get("annotations") or {}).get(REQUESTS_ANNOTATION, "")
     announced = next((line for line in before.splitlines() if line.startswith(f"{word} ")), None)
     if announced is not None:
         return max(0.0, _READ_WITHIN_S - (now.timestamp() - int(announced.split(" ")[1])))
     text = f"{before}{word} {int(now.timestamp())}\n"
-    change = {"annotations": {ANNOTATION: text}, "resourceVersion": pod["metadata"]["resourceVersion"]}
+    change = {"annotations": {REQUESTS_ANNOTATION: text}, "resourceVersion": pod["metadata"]["resourceVersion"]}
     api.patch(PODS, pod["metadata"]["name"], {"metadata": change}, pod["metadata"]["namespace"])
     return _READ_WITHIN_S
 
@@ -119,7 +118,7 @@ def pass_on(
     signal = unsent_signal(spec, status)
     is_running = status.state in _RUNNING and pod is not None
     if pod is not None and is_running:
-        before = (pod["metadata"].get("annotations") or {}).get(ANNOTATION, "")
+        before = (pod["metadata"].get("annotations") or {}).get(REQUESTS_ANNOTATION, "")
         text = requests_text(
             before,
             status,
@@ -128,7 +127,7 @@ def pass_on(
             may_start=may_start,
         )
         if text != before:
-            change = {"annotations": {ANNOTATION: text}, "resourceVersion": pod["metadata"]["resourceVersion"]}
+            change = {"annotations": {REQUESTS_ANNOTATION: text}, "resourceVersion": pod["metadata"]["resourceVersion"]}
             api.patch(PODS, pod["metadata"]["name"], {"metadata": change}, pod["metadata"]["namespace"])
     if signal is None:
         return status
@@ -140,8 +139,8 @@ def pass_on(
 class PodRequests:
     """Of jobs as the controller observes them."""
 
-    def __init__(self, api: Api, job_pods: JobPods, start_bar: StartBar, sites: SiteSource) -> None:
-        self._api, self._job_pods, self._start_bar, self._sites = api, job_pods, start_bar, sites
+    def __init__(self, api: Api, job_pods: JobPods, sites: SiteSource) -> None:
+        self._api, self._job_pods, self._sites = api, job_pods, sites
 
     def announce_end(self, job: Admitted, seen: Observed) -> float:
         """Seconds to wait before the pods of a job may be ended that is to run again, or gives way to another."""
@@ -152,11 +151,10 @@ class PodRequests:
         pod = self._job_pods.running_first(job.record, seen) if word else None
         return 0.0 if pod is None else announce_end(self._api, pod, word, seen.now)
 
-    def pass_on(self, job: Admitted, seen: Observed, record: JobRecord) -> JobStatus:
-        """Pass on the requests to the running job."""
+    def pass_on(self, job: Admitted, seen: Observed, record: JobRecord, *, let_start: bool) -> JobStatus:
+        """Pass on the requests to the running job; `let_start`: and that it may start its script."""
         pod = self._job_pods.running_first(record, seen)
-        may_start = pod is not None and self._start_bar.may_start(record, pod["metadata"]["uid"])
         # by what is written: a mark that is not yet may be another one after a kill
         preemption = self._sites.in_force.config.preemption
         in_grace = signals_of_grace(job.record, sends_user_signal=preemption.sends_user_signal)
-        return pass_on(self._api, job.obj["spec"], record, pod, may_start=may_start, in_grace=in_grace)
+        return pass_on(self._api, job.obj["spec"], record, pod, may_start=let_start, in_grace=in_grace)

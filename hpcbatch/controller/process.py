@@ -226,7 +226,7 @@ class Process:
         yield GaugeMetricFamily("hpcbatch_queue_length", "Jobs that wait for a look.", value=len(work))
         yield CounterMetricFamily("hpcbatch_mails_sent", "Mails that were sent.", value=mailer.sent)
         yield CounterMetricFamily("hpcbatch_mails_failed", "Mails that were given up.", value=mailer.failed)
-        yield GaugeMetricFamily("hpcbatch_mails_waiting", "Jobs whose mail has not got through.", value=mailer.waiting)
+        yield GaugeMetricFamily("hpcbatch_mails_waiting", "Of whom mail has not got through.", value=mailer.waiting)
         if (archive := controller.archive) is not None:
             yield CounterMetricFamily("hpcbatch_history_moved", "Ended jobs moved to the history.", value=archive.moved)
             yield GaugeMetricFamily(

@@ -9,6 +9,7 @@ from hpcbatch.model.record import JobRecord
 from hpcbatch.model.scheduler import Scheduler
 from hpcbatch.policy.plan.snapshot import Place, Shape, Vector
 from hpcbatch.policy.planned import BoundPod, added, placed_by, places_of
+from hpcbatch.policy.views import volcano_job_view
 from hpcbatch.units import parse_rfc3339
 from hpcbatch.volcano.gangs.chosen import scheduler_of
 from hpcbatch.volcano.pinned import is_pinned
@@ -26,6 +27,11 @@ class Released:
     """The caches do not show its Volcano Job yet."""
     was_bound: bool = False
     """All its pods have had their nodes."""
+    has_started: bool = False
+    """It shows as running, since it was last restarted."""
+    is_restarting: bool = False
+    """Its pods are being made anew, in the same places: those of the run before may still have their nodes."""
+    restarts: int = 0
     is_stalled: bool = False
     is_pinned: bool = False
     scheduler: Scheduler = Scheduler.VOLCANO
@@ -39,16 +45,31 @@ class Released:
         # one that Volcano has started anew by itself keeps what it counts for
         was_restarted = bool(((volcano_job or {}).get("status") or {}).get("retryCount"))
         scheduler = Scheduler.VOLCANO if volcano_job is None else scheduler_of(volcano_job)
-        return cls(
+        found = cls(
             record=record,
             shape=shape,
             places=places_of((metadata.get("annotations") or {}).get(PLANNED_ANNOTATION, "")),
             released_s=now_s if since is None else parse_rfc3339(since).timestamp(),
             is_fresh=False,
-            was_bound=record.status.start_time is not None or was_restarted,
+            was_bound=was_restarted and not scheduler.may_bind_in_part,
             is_pinned=volcano_job is not None and (scheduler.binds_one_by_one or is_pinned(volcano_job)),
             scheduler=scheduler,
         )
+        found.take_note_of_job(record, volcano_job, now_s)
+        return found
+
+    def take_note_of_job(self, record: JobRecord, volcano_job: Object | None, now_s: float) -> None:
+        """As the caches show it now. Where pods get their nodes one by one, a restarted job has to get them again."""
+        self.is_fresh, self.record = False, record
+        view = None if volcano_job is None or not self.scheduler.may_bind_in_part else volcano_job_view(volcano_job)
+        start, again = record.status.start_time, None
+        if view is not None:
+            is_again = view.restarts != self.restarts or self.is_restarting
+            self.is_restarting, self.restarts, again = view.phase == "Restarting", view.restarts, view.restarted_at
+            if self.is_restarting or is_again:
+                self.was_bound, self.is_stalled, self.released_s = False, False, now_s
+        self.has_started = start is not None and not self.is_restarting and (again is None or start > again)
+        self.was_bound = self.was_bound or self.has_started
 
     def placed(self) -> dict[str, Vector]:
         """What it takes of each node: its pods there, and where not all of them have theirs, what is planned."""
@@ -64,12 +85,17 @@ class Released:
     @property
     def waits(self) -> bool:
         """None of its pods has been placed; where it may have only some of its nodes, not all."""
-        return not self.was_bound and (self.scheduler.may_bind_in_part or not self.pods)
+        return not (self.was_bound or self.is_restarting) and (self.scheduler.may_bind_in_part or not self.pods)
 
     def take_note_of(self, pods: tuple[BoundPod, ...]) -> None:
         """What pods of it have nodes now; those of a run before may still be going."""
         self.pods = pods
-        self.was_bound = self.was_bound or sum(not pod.is_leaving for pod in pods) >= self.size
+        if self.is_restarting:
+            return
+        # one that is about to be started anew may still show the pods of the run before
+        stays_bound = self.has_started or not self.scheduler.may_bind_in_part
+        has_all = sum(not pod.is_leaving for pod in pods) >= self.size
+        self.was_bound = has_all or (self.was_bound and stays_bound)
 
     @property
     def size(self) -> int:

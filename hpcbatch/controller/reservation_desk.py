@@ -19,6 +19,7 @@ from hpcbatch.api.names import SYSTEM_NAMESPACE
 from hpcbatch.api.port import Api, Object, WatchEvent
 from hpcbatch.api.resources import RESERVATIONS
 from hpcbatch.controller.intake import Intake
+from hpcbatch.controller.mail import Mailer
 from hpcbatch.controller.plan_gate import PlanGate
 from hpcbatch.controller.plan_reservations import is_unended, names_in, upcoming
 from hpcbatch.controller.records import remove
@@ -57,6 +58,7 @@ _DENIED_KEPT_S: Final = 60.0
 _LATE_S: Final = 600
 """How long ago a reservation may have begun that is made. Source: MAX_RESV_DELAY of reservation.c."""
 _IN_USE_LOOK_S: Final = 2.0
+_MAIL_LOOK_S: Final = 5.0
 _LONGEST_S: Final = 3600.0
 _RETRY_S: Final = 1.0
 _SEEN_S: Final = 10.0
@@ -80,9 +82,10 @@ class ReservationDesk:
         *,
         batchjobs: Informer,
         nodes: Informer,
+        mailer: Mailer,
         wake: Callable[[Key], None],
     ) -> None:
-        self._api, self._sites, self._intake, self._plan = api, sites, intake, plan
+        self._api, self._sites, self._intake, self._plan, self._mailer = api, sites, intake, plan, mailer
         self._batchjobs, self._nodes, self._wake = batchjobs, nodes, wake
         self._queue: WorkQueue[Key] = WorkQueue()
         self._takes_jobs: dict[str, bool] = {}
@@ -145,6 +148,9 @@ class ReservationDesk:
         if obj is None or "deletionTimestamp" in obj["metadata"]:
             return None
         record, now = reservation_from(obj), datetime.now(UTC)
+        self._mailer.look_at_reservation(obj, record)
+        if record.spec.removed_by:
+            return self._taken_away(obj, record, now)
         if record.generation != record.status.generation:
             self._write(obj, self._decided(record, now))
             return 0.0
@@ -155,8 +161,7 @@ class ReservationDesk:
         if moved is None:
             if any(JobState(job["status"]["state"]) not in _WAITING for job in self._jobs_of(status.id)):
                 return _IN_USE_LOOK_S
-            remove(self._api, RESERVATIONS, key[1], key[0], uid=obj["metadata"]["uid"])
-            return None
+            return self._removed(obj, record)
         if moved != status:
             self._write(obj, moved)
             return 0.0
@@ -165,6 +170,22 @@ class ReservationDesk:
             self._write(obj, other)
             return 0.0
         return min(self._until(record, now), _DEGRADED_LOOK_S if lost else _LONGEST_S)
+
+    def _taken_away(self, obj: Object, record: ReservationRecord, now: datetime) -> float | None:
+        """Of one that its owner, or an operator, has had removed."""
+        if record.generation != record.status.generation:
+            self._write(obj, replace(record.status, generation=record.generation, changed=now))
+            return 0.0
+        return self._removed(obj, record)
+
+    def _removed(self, obj: Object, record: ReservationRecord) -> float | None:
+        """Not before its last mail is sent, or given up."""
+        if self._mailer.owes_reservation(record):
+            if record.status.phase is not Phase.OVER:
+                self._write(obj, replace(record.status, phase=Phase.OVER))
+            return _MAIL_LOOK_S
+        remove(self._api, RESERVATIONS, record.object_name, record.namespace, uid=obj["metadata"]["uid"])
+        return None
 
     def _lost(self, record: ReservationRecord) -> frozenset[str]:
         """The nodes that take no jobs, of a reservation that gets others for them."""
@@ -307,6 +328,7 @@ class ReservationDesk:
         return replace(
             status,
             phase=Phase.CONFIRMED,
+            confirmed=status.confirmed if not lost and _is_same(status.granted, spec) else now,
             id=name,
             owner=owner,
             granted=spec,
@@ -350,8 +372,7 @@ class ReservationDesk:
     ) -> tuple[KeptNode, ...]:
         """Raises DeniedError. What is only used otherwise stays where it is."""
         before, now = record.status, datetime.now(UTC)
-        is_same = before.granted is not None and _extent(before.granted) == _extent(spec)
-        if is_same and before.granted is not None and _size(before.granted) == _size(spec):
+        if _is_same(before.granted, spec):
             return before.nodes
         is_kept = before.granted is not None and _size(before.granted) == _size(spec)
         if spec.chunks:
@@ -426,3 +447,8 @@ def _extent(spec: ReservationSpec) -> object:
 def _size(spec: ReservationSpec) -> object:
     asked = spec.nodes, spec.node_counts, spec.core_counts, spec.features, spec.partition
     return (*asked, spec.chunks, spec.arrangement, spec.sharing)
+
+
+def _is_same(before: ReservationSpec | None, spec: ReservationSpec) -> bool:
+    """Whether it needs nothing else than before."""
+    return before is not None and _extent(before) == _extent(spec) and _size(before) == _size(spec)

@@ -7,6 +7,7 @@ from hpcbatch.api.resources import CONFIGMAPS, PODS
 from hpcbatch.errors import NotFoundError
 from hpcbatch.model.labels import JOB_ID_LABEL
 from hpcbatch.model.record import JobRecord
+from hpcbatch.policy.views import has_word
 from hpcbatch.volcano import job_conf, job_names
 
 
@@ -21,24 +22,26 @@ class StartBar:
         self._api = api
         self._first: dict[int, str] = {}  # by job, the uid of the pod that may start it
 
-    def let_start(self, record: JobRecord, pod_uid: str) -> None:
-        """Bar all pods but this one, unless another was first. Raises ConflictError."""
+    def let_start(self, record: JobRecord, pod_uid: str) -> bool:
+        """Bar all pods but this one of a job that must not run twice, unless another was first; whether this one may
+        start. Of another job it may, unless that was withdrawn. Raises ConflictError.
+        """
         if record.job_id in self._first:
-            return
+            return self._first[record.job_id] == pod_uid
         name, namespace = job_names.conf_name(record.job_id), record.namespace
         try:
             conf = self._api.get(CONFIGMAPS, name, namespace)
         except NotFoundError:
-            return  # without the ConfigMap no pod starts
-        if (first := job_conf.first_pod(conf)) is None:
+            return False  # without the ConfigMap no pod starts
+        first = job_conf.first_pod(conf)
+        if record.spec.rerunnable:
+            return first != job_conf.NO_POD
+        if first is None:
             version = {"metadata": {"resourceVersion": conf["metadata"]["resourceVersion"]}}
             self._api.patch(CONFIGMAPS, name, {**version, **job_conf.bar_rerun(pod_uid)}, namespace)
             first = pod_uid
         self._first[record.job_id] = first
-
-    def may_start(self, record: JobRecord, pod_uid: str) -> bool:
-        """Whether `let_start` has allowed this pod."""
-        return self._first.get(record.job_id) == pod_uid
+        return first == pod_uid
 
     def forget(self, job_id: int) -> None:
         """The job has ended, or starts again."""
@@ -54,9 +57,9 @@ class StartBar:
             return False
         return job_conf.first_pod(conf) not in {None, job_conf.NO_POD}
 
-    def withdraw(self, record: JobRecord, *, pods: int = 0) -> bool:
-        """Let no pod start the script any more; False if one may have, which the cache did not show yet. Of a job whose
-        `pods` get their nodes one by one, so many, the script starts only when all have theirs.
+    def withdraw(self, record: JobRecord, *, in_part: bool = False) -> bool:
+        """Let no pod start the script any more; False if one may have, which the cache did not show yet: one that has a
+        node, or if the job has some of its nodes `in_part`, one that has been let start.
 
         A pod that gets its node between the two requests, or after a kill between them, reports that it was withdrawn.
         """
@@ -65,5 +68,4 @@ class StartBar:
         except NotFoundError:
             pass  # without the ConfigMap no pod starts
         listed = self._api.list(PODS, record.namespace, labels=f"{JOB_ID_LABEL}={record.job_id}")
-        bound = sum(bool(pod["spec"].get("nodeName")) for pod in listed.items)
-        return bound < max(pods, 1)
+        return not any(has_word(pod) if in_part else pod["spec"].get("nodeName") for pod in listed.items)

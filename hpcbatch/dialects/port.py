@@ -17,6 +17,7 @@ from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hpcbatch.model.command_line import CommandLine
+    from hpcbatch.record.reservation import ReservationRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +82,8 @@ class Door:
     """All mails that the job has given cause for up to now, in order, sent or not."""
     next_mail: Callable[[JobRecord, datetime], datetime | None] = lambda _record, _now: None
     """When the next mail is due that only time brings."""
+    reservation_mails: Callable[[ReservationRecord, datetime], list[Mail]] = lambda _record, _now: []
+    """The same of a reservation."""
     check_attributes: Callable[[Mapping[str, str]], None] = lambda _: None
     """Raises HpcBatchError for attributes that the dialect's own commands never make."""
     resized: Callable[[JobSpec], JobSpec] = lambda spec: spec

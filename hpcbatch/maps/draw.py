@@ -83,7 +83,7 @@ def levels(field: Array, step: float) -> Array:
 
 def draw(frame: Frame, common: Series) -> Figure:
     product, grid = common.product, frame.grid
-    legend = _legend(common)
+    legend = _legend(common, frame)
     figure, axes = _figure(grid, has_bar=product.shade is not None, has_legend=bool(legend))
     tints = ListedColormap([colours.SEA, colours.LAND])
     is_land = frame.fields["land"] > 0.5
@@ -261,9 +261,12 @@ def _spread(count: int, spacing_km: float, apart_km: float, margin_km: float) ->
     return np.arange(first + rest // 2, max(first + 1, count - first), every)
 
 
-def _legend(common: Series) -> str:
+def _legend(common: Series, frame: Frame) -> str:
     product = common.product
-    parts = [each.label.format(step=f"{step:g}") for each, step in zip(product.lines, common.steps, strict=True)]
+    parts = []
+    for each, step in zip(product.lines, common.steps, strict=True):
+        has_any = len(levels(frame.fields[each.field], step))
+        parts.append(each.label.format(step=f"{step:g}") + ("" if has_any else ": none on this map"))
     if product.barbs is not None:
         parts.append(f"{product.barbs_label}: half barb 5, barb 10, pennant 50")
     if product.has_terrain:

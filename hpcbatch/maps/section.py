@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -18,6 +19,10 @@ from hpcbatch.maps.picture import DPI
 from hpcbatch.maps.wrfout import Frame, Slice, read_slice
 
 _SIZE: Final = (9.0, 5.6)  # inches
+_BOX: Final = (0.075, 0.165, 0.8, 0.7)
+"""Of the section within the figure, in parts of it: left, bottom, width, height."""
+_ROWS_APART: Final = 0.24
+"""Inches between rows of barbs."""
 _TOP_HPA: Final = 200.0
 _BARBS_HPA: Final = (1000, 950, 900, 850, 800, 700, 600, 500, 400, 300, 250)
 _TICKS_HPA: Final = (1000, 925, 850, 700, 600, 500, 400, 300, 250, 200, 150, 100)
@@ -32,7 +37,7 @@ def cut(frame: Frame, first: tuple[float, float], last: tuple[float, float]) -> 
 
 def draw(frame: Frame, ends: tuple[Place, Place], found: Slice) -> Figure:
     figure = Figure(figsize=_SIZE, dpi=DPI)
-    axes = figure.add_axes((0.075, 0.165, 0.8, 0.7))
+    axes = figure.add_axes(_BOX)
     found = _to_the_ground(found)
     x = np.broadcast_to(found.distance_km, found.pressure_hpa.shape)
     top = max(_TOP_HPA, float(found.pressure_hpa[-1].max()))
@@ -54,11 +59,12 @@ def draw(frame: Frame, ends: tuple[Place, Place], found: Slice) -> Figure:
     halo: list[AbstractPathEffect] = [withStroke(linewidth=2, foreground="white", alpha=0.85)]
     for text in axes.clabel(lines, fmt="%g", fontsize=8, zorder=6):
         text.set_path_effects(halo)
-    if found.temperature_c.min() < 0 < found.temperature_c.max():
+    has_freezing = bool(found.temperature_c.min() < 0 < found.temperature_c.max())
+    if has_freezing:
         freezing = axes.contour(x, found.pressure_hpa, found.temperature_c, [0], colors=colours.RED, linewidths=1.7)
         for text in axes.clabel(freezing, fmt="0 °C", fontsize=8.5, zorder=7):
             text.set_path_effects(halo)
-    _barbs(axes, found, top)
+    _barbs(axes, found, bottom, top)
     axes.fill_between(found.distance_km, found.surface_hpa, bottom + 50, color="#6d5a43", zorder=5)
     axes.set_yscale("log")
     axes.set_ylim(bottom, top)
@@ -77,7 +83,10 @@ def draw(frame: Frame, ends: tuple[Place, Place], found: Slice) -> Figure:
     title = f"{ends[0].shown}  →  {ends[1].shown}"
     figure.text(box.x0, 0.945, title, fontsize=12, fontweight="bold")
     figure.text(box.x0, 0.895, f"relative humidity (%), potential temperature (K); {when(frame)}", fontsize=9)
-    legend = f"potential temperature every {step:g} K (black); 0 °C (red); wind (kn), from the left: along the section"
+    legend = (
+        f"potential temperature every {step:g} K (black); {'0 °C (red); ' if has_freezing else ''}"
+        "wind (kn), from the left: along the section; half barb 5, barb 10, pennant 50"
+    )
     figure.text(box.x0, 0.047, legend, fontsize=8)
     source = f"{frame.note} · domain {frame.domain} · {spacing(frame)} · brown: the model's ground"
     figure.text(box.x0, 0.013, source, fontsize=8, color="#404040")
@@ -91,9 +100,9 @@ def _to_the_ground(found: Slice) -> Slice:
     return replace(found, pressure_hpa=np.concatenate([found.surface_hpa[None], found.pressure_hpa]), **lower)
 
 
-def _barbs(axes: object, found: Slice, top_hpa: float) -> None:
+def _barbs(axes: object, found: Slice, bottom_hpa: float, top_hpa: float) -> None:
     columns = ((np.arange(15) + 0.8) / 15.6 * (found.distance_km.size - 1)).round().astype(int)
-    levels = [level for level in _BARBS_HPA if level > top_hpa * 1.04]
+    levels = _apart([level for level in _BARBS_HPA if level > top_hpa * 1.04], bottom_hpa, top_hpa)
     points: list[tuple[float, float, float, float]] = []
     for column in columns:
         pressure = found.pressure_hpa[:, column]
@@ -115,6 +124,16 @@ def _barbs(axes: object, found: Slice, top_hpa: float) -> None:
             flip_barb=found.lat.mean() < 0,
             zorder=4,
         )
+
+
+def _apart(levels: Sequence[int], bottom_hpa: float, top_hpa: float) -> list[int]:
+    """Those whose barbs do not touch, from the top down: they are denser than that near the ground."""
+    inches = _SIZE[1] * _BOX[3] / np.log(bottom_hpa / top_hpa)
+    kept: list[int] = []
+    for level in sorted(levels):
+        if not kept or np.log(level / kept[-1]) * inches >= _ROWS_APART:
+            kept.append(level)
+    return kept
 
 
 def _at(level: float, pressure: Array, values: Array) -> float:

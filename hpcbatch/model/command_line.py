@@ -22,6 +22,8 @@ class Word(StrEnum):
     NODE = "node"
     USER = "user"
     ONE_OF = "one-of"
+    DEPENDENCY = "dependency"
+    """`afterok:12,afterany:13`: a choice, a colon, and jobs."""
 
 
 class Flag(NamedTuple):
@@ -36,7 +38,7 @@ class Flag(NamedTuple):
     """What the value is called in the manual."""
     word: Word = Word.TEXT
     choices: tuple[str, ...] = ()
-    """All values, with Word.ONE_OF."""
+    """All values, with Word.ONE_OF; with Word.DEPENDENCY, what may stand before the colon."""
 
 
 class CommandLine(NamedTuple):
@@ -69,3 +71,13 @@ def value_of(flag: Flag) -> str:
     if not flag.names[-1].startswith("--"):
         return f" {name}"
     return f"[={name}]" if flag.takes == "?" else f"={name}"
+
+
+def help_page(line: CommandLine) -> str:
+    """What --help prints of a command whose originals print their usage alone: the usage, and what each option does."""
+    rows = []
+    for flag in line.flags:
+        names = ", ".join(flag.names) + value_of(flag)
+        about = f"  {names:<24} {flag.about}"
+        rows.append(about if len(names) <= 24 else f"  {names}\n{'':<26} {flag.about}")
+    return "\n".join([line.usage, "", f"{line.name}: {line.about}", *([""] if rows else ()), *rows])

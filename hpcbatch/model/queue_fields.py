@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from hpcbatch.model.site import QueueConfig
 
 _MOST = 2**31 - 1
+MOST_DEPTH = 10**4
+"""Jobs with planned starts."""
 
 
 class _Field(NamedTuple):
@@ -95,6 +97,7 @@ FIELDS: Mapping[str, _Field] = {
     "preemptMode": _Field("preempt_mode", _preempt_mode, ""),
     "graceSeconds": _Field("grace_s", _count(MAX_WALLTIME_S), 0),
     "priority": _Field("priority", _queue_priority),
+    "backfillDepth": _Field("backfill_depth", _count(MOST_DEPTH)),
 }
 VOLCANO_QUEUE, DEFAULT = "volcanoQueue", "default"
 """Of what operators write, beside FIELDS: the Volcano Queue of a queue that they have made, which the site does not

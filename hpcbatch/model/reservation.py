@@ -65,6 +65,7 @@ class Phase(StrEnum):
     UNCONFIRMED = "Unconfirmed"
     CONFIRMED = "Confirmed"
     DENIED = "Denied"
+    OVER = "Over"  # and some mail about it has not got through yet
 
 
 class Denial(StrEnum):
@@ -122,9 +123,22 @@ class ReservationSpec:
     accounts: tuple[str, ...] = field(default=(), metadata=stored("accounts", _NAMES))
     flags: tuple[Flag, ...] = field(default=(), metadata=stored("flags", list_of(enum(Flag), most=32)))
     purge_s: int = field(default=300, metadata=stored("purgeSeconds", integer(0, 2**31 - 1)))
+    mail_points: str = field(default="", metadata=stored("mailPoints", TEXT))
+    """The events that people get mail for, in the dialect's own notation; "": the dialect's default."""
+    mail_users: tuple[str, ...] = field(default=(), metadata=stored("mailUsers", list_of(TEXT, most=1024)))
     attributes: Mapping[str, str] = field(default_factory=dict, metadata=stored("attributes", _ATTRIBUTES))
-    """What is only shown again: the select as given, mail points …"""
+    """What is only shown again: the select as given …"""
     submit_host: str = field(default="localhost", metadata=stored("submitHost", HOST))
+    server: str = field(default="", metadata=stored("server", HOST))
+    """What stands behind the dot of a PBS id, as in `JobSpec`."""
+    removed_by: str = field(
+        default="",
+        metadata=stored(
+            "removedBy",
+            string(most=512, pattern=PRINTABLE),
+            description="Who has had it removed: it is in force no more, and goes when that has been mailed.",
+        ),
+    )
 
     def __post_init__(self) -> None:
         if self.end <= self.start:
@@ -197,6 +211,10 @@ class ReservationStatus:
     changed: datetime | None = field(default=None, metadata=stored("changed", TIME))
     idle_since: datetime | None = field(default=None, metadata=stored("idleSince", TIME))
     """Since when no job has used it, while it has begun."""
+    confirmed: datetime | None = field(default=None, metadata=stored("confirmed", TIME))
+    """When it was granted last, or got other times, sizes or nodes."""
+    mailed: tuple[str, ...] = field(default=(), metadata=stored("mailed", list_of(ANY_TEXT)))
+    """The ids of the mails that were sent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -365,6 +365,7 @@ class QueueRow(NamedTuple):
     preempt_mode: str = ""
     grace_s: int = 0
     priority: int | None = None
+    backfill_depth: int | None = None
     site_preempt_mode: str = ""
     """That of queues that have none of their own."""
     reservation: str = ""

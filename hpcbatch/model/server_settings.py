@@ -5,8 +5,7 @@ from __future__ import annotations
 from hpcbatch.dataclass import dataclass
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.formula import check_formula
-
-MOST_DEPTH = 10**4
+from hpcbatch.model.queue_fields import MOST_DEPTH
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

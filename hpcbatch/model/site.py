@@ -158,6 +158,9 @@ class QueueConfig:
     """How long they go on after they have been chosen, where they yield to a higher tier."""
     priority: int | None = None
     """PBS's; its jobs preempt those of other queues if it is high enough (model.preemption)."""
+    backfill_depth: int | None = None
+    """How many of its jobs have planned starts; None: they count for the site's number, with those of all such
+    queues."""
     reservation: str = ""
     """The queue is that of a reservation, by this name."""
     is_on: bool = True
@@ -305,6 +308,14 @@ class SiteConfig:
         """Those whose jobs go before, and preempt, others."""
         queues = (*self.queues, *self.operator_queues)
         return frozenset(queue.name for queue in queues if self.preemption.level(queue.priority))
+
+    @property
+    def depths(self) -> tuple[int, dict[str, int]]:
+        """How many jobs have planned starts: of all queues together but those that have a number of their own, and by
+        these queues."""
+        queues = (*self.queues, *self.operator_queues)
+        own = {queue.name: queue.backfill_depth for queue in queues if queue.backfill_depth is not None}
+        return self.backfill_depth, own
 
     @property
     def ignored_options(self) -> Mapping[str, str]:

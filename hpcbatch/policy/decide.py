@@ -185,7 +185,7 @@ def _with_volcano_job(seen: Observed, volcano_job: VolcanoJobView) -> Decision:
         return Decision(
             status=running,
             # not earlier: starting pods still read it
-            let_start=not (seen.record.spec.rerunnable or is_starting),
+            let_start=seen.awaits_word and not is_starting and (not volcano_job.may_bind_in_part or seen.is_whole),
             look_again_s=_STARTING_LOOK_S if is_starting else left,
         )
     if status.start_time is not None and (volcano_job.phase in _VOLCANO_ENDING or not seen.record.spec.rerunnable):
@@ -224,6 +224,7 @@ def _is_seen_late(seen: Observed, first: PodView) -> bool:
     status = seen.record.status
     return (
         seen.record.spec.rerunnable
+        and (first.has_word or not seen.awaits_word)
         and first.started_at is not None
         and status.start_time is None
         and not status.is_rerunning

@@ -11,11 +11,12 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
-from hpcbatch.model.account_tree import association_for
+from hpcbatch.model.account_tree import association_for, line_of
 from hpcbatch.model.accounts import NORMAL, PARENT_SHARES, ROOT, Accounts, Association
 from hpcbatch.model.priority import PriorityConfig
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.share import Share
+from hpcbatch.model.state import JobState
 from hpcbatch.typed import Final, NamedTuple
 
 HALF_LIVES: Final = 10
@@ -86,6 +87,24 @@ def raw_usage(accounts: Accounts, runs: Iterable[Run], now_s: float, half_life_s
             usage[above[name]] += used
             name = accounts.accounts[name].parent
     return usage
+
+
+def committed(accounts: Accounts, rows: Iterable[JobRow], now: datetime) -> dict[int, dict[str, int]]:
+    """By the association's number, with all below it: the seconds that running jobs have left of their walltimes, times
+    their `cpu`, `mem` (MiB) and `node`. Source: tres_run_secs of acct_policy.c.
+    """
+    found: dict[int, dict[str, int]] = {}
+    for row in rows:
+        if row.state is not JobState.RUNNING or row.start_time is None or row.walltime_s is None or row.array_indices:
+            continue
+        one = association_for(accounts, row.user, row.account, row.queue) if row.account else None
+        left_s = int(max(0.0, row.walltime_s - (now - row.start_time).total_seconds()))
+        for each in () if one is None else line_of(accounts, one):
+            sums = found.setdefault(each.number, {"cpu": 0, "mem": 0, "node": 0})
+            sums["cpu"] += left_s * row.cpus
+            sums["mem"] += left_s * ((row.mem_bytes or 0) >> 20)
+            sums["node"] += left_s * row.nodes
+    return found
 
 
 def shares_of(accounts: Accounts, usage: Mapping[int, float], config: PriorityConfig) -> dict[int, Share]:

@@ -28,7 +28,10 @@ class VolcanoJobView:
     may_bind_in_part: bool = False
     """Its scheduler may give some of its pods their nodes, and others not."""
     has_run: bool = False
-    """All its pods have run at the same time; or its job has been seen to run."""
+    """All its pods have run at the same time since it was last restarted; or its job has been seen to run since."""
+    restarts: int = 0
+    restarted_at: datetime | None = None
+    """When its pods were last ended to be made anew."""
 
     @property
     def is_final(self) -> bool:
@@ -36,9 +39,9 @@ class VolcanoJobView:
 
     def lacks_nodes(self, pods: Sequence[PodView], wanted: int) -> bool:
         """Whether it has never run as a whole, since some of the `wanted` pods have no node. Then none of them has
-        begun, whatever its container does: the first waits for the others.
+        begun, whatever its container does: the first waits for the word, which it gets when all have theirs.
         """
-        if not self.may_bind_in_part or self.has_run or any(pod.report and pod.report.started for pod in pods):
+        if not self.may_bind_in_part or self.has_run or any(pod.has_begun for pod in pods):
             return False
         return sum(bool(pod.node) for pod in pods) < wanted
 
@@ -84,6 +87,8 @@ class PodView:
     """The object was deleted; this is its last known state."""
     is_launcher: bool = False
     """It runs the script and computes nothing."""
+    has_word: bool = False
+    """It was allowed to start the script, see Decision.let_start."""
 
     @property
     def is_taken(self) -> bool:
@@ -99,6 +104,11 @@ class PodView:
     def has_ended(self) -> bool:
         """None of its processes will report anything more."""
         return self.finished_at is not None or self.started_at is None or self.is_gone
+
+    @property
+    def has_begun(self) -> bool:
+        """The script has been started, or may be at any time."""
+        return self.has_word or bool(self.report and self.report.started)
 
     @property
     def has_failed_by_itself(self) -> bool:
@@ -173,6 +183,17 @@ class Observed:
         made = self.volcano_job
         return made is not None and made.phase in {"", "Pending"} and made.lacks_nodes(self.pods, self.pods_wanted)
 
+    @property
+    def awaits_word(self) -> bool:
+        """Its first pod starts the script only when it is let: Decision.let_start."""
+        made = self.volcano_job
+        return not self.record.spec.rerunnable or (made is not None and made.may_bind_in_part and self.pods_wanted > 1)
+
+    @property
+    def is_whole(self) -> bool:
+        """All its pods run."""
+        return len(self.pods) >= self.pods_wanted and all(pod.started_at and not pod.is_deleting for pod in self.pods)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
@@ -185,8 +206,9 @@ class Decision:
     delete: bool = False
     """Remove it, to make it again when the job may run."""
     let_start: bool = False
-    """Let the first pod run the script, and no later one. Volcano recreates a deleted pod: briefly, before our policy
-    ends the job, and for good if Volcano was down when the pod was deleted.
+    """Let the first pod run the script; of a job that must not run twice no later one: Volcano recreates a deleted pod,
+    briefly, before our policy ends the job, and for good if Volcano was down when the pod was deleted. Where a job may
+    get only some of its nodes, its script waits for this, too, so that the job can be taken back until then.
     """
     give_up: tuple[PodView, ...] = ()
     """Pods to remove without waiting for their silent nodes: until then Volcano waits for them."""

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 
 from hpcbatch.dataclass import replace
+from hpcbatch.model.labels import REQUESTS_ANNOTATION, START_WORD
 from hpcbatch.model.site import Launcher
 from hpcbatch.model.state import Reason
 from hpcbatch.policy.observed import PodView, VolcanoJobView
@@ -51,8 +52,24 @@ def volcano_job_view(job: Object) -> VolcanoJobView:
         is_deleting="deletionTimestamp" in metadata,
         launcher=Launcher(shape),
         may_bind_in_part=scheduler_of(job).may_bind_in_part,
-        has_run=any(one.get("status") == "Running" for one in job.get("status", {}).get("conditions") or ()),
+        has_run=_has_run(job),
+        restarts=int(job.get("status", {}).get("retryCount") or 0),
+        restarted_at=None if (again := _entered(job, "Restarting")) is None else again[1],
     )
+
+
+def _has_run(job: Object) -> bool:
+    """Since it was last restarted."""
+    ran, again = _entered(job, "Running"), _entered(job, "Restarting")
+    return ran is not None and (again is None or ran[0] > again[0])
+
+
+def _entered(job: Object, phase: str) -> tuple[int, datetime | None] | None:
+    """Place and time of the last time that it entered the phase: each has one condition, and they are in this order."""
+    for place, one in enumerate(job.get("status", {}).get("conditions") or ()):
+        if one.get("status") == phase:
+            return place, parse_rfc3339(since) if (since := one.get("lastTransitionTime")) else None
+    return None
 
 
 class VolcanoJobNews(NamedTuple):
@@ -198,7 +215,13 @@ def _pod_view(
         is_taken_early=first_taken is not None and first_taken.script_ran,
         is_gone=is_gone,
         is_launcher=is_launcher,
+        has_word=has_word(pod),
     )
+
+
+def has_word(pod: Object) -> bool:
+    """Whether it was allowed to start its job's script."""
+    return START_WORD in (pod["metadata"].get("annotations") or {}).get(REQUESTS_ANNOTATION, "").splitlines()
 
 
 def _bound_at(status: Object) -> datetime | None:

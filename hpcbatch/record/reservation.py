@@ -27,10 +27,15 @@ class ReservationRecord(NamedTuple):
     status: ReservationStatus
 
     @property
+    def is_gone(self) -> bool:
+        """Whether it is none any more, or never was one: it is not shown."""
+        return bool(self.spec.removed_by) or self.status.phase in {Phase.DENIED, Phase.OVER}
+
+    @property
     def reserved(self) -> Reserved | None:
         """What is in force of it."""
         found = self.status
-        if found.granted is None or found.phase is Phase.DENIED or found.start is None or found.end is None:
+        if self.is_gone or found.granted is None or found.start is None or found.end is None:
             return None
         return Reserved(
             id=found.id,

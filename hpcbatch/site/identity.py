@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from hpcbatch.dataclass import dataclass
 from hpcbatch.errors import HpcBatchError
@@ -42,6 +42,11 @@ def identity_of(namespace: Mapping[str, Any]) -> Identity:
         raise HpcBatchError(
             f"namespace {name} is no user's: expected the annotations {USER}, {UID}, {GID}, {HOME}"
         ) from None
+
+
+def groups_note(groups: Iterable[tuple[int, str]]) -> str:
+    """As GROUPS has them; without names that cannot stand there."""
+    return ",".join(f"{gid}:{name}" for gid, name in groups if not set(name) & set(",:"))
 
 
 def _groups(text: str) -> tuple[tuple[int, str], ...]:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import yaml
 
 from hpcbatch.model.preemption import METHODS, PreemptBy, PreemptionConfig, PreemptMode
+from hpcbatch.model.queue_fields import MOST_DEPTH
 from hpcbatch.site.yaml_fields import Fields, UnfitError, boolean, number, text
 from hpcbatch.typed import Any, Final
 
@@ -14,7 +15,7 @@ KEYS: Final = (
     *("type", "mode", "exemptTime", "youngestFirst", "sendUserSignal"),
     *("byQueuePriority", "queuePriority", "order"),
 )
-QUEUE_KEYS: Final = ("priorityTier", "preemptMode", "graceTime", "priority")
+QUEUE_KEYS: Final = ("priorityTier", "preemptMode", "graceTime", "priority", "backfillDepth")
 LEAST_PRIORITY, MOST_PRIORITY = -1024, 1023
 """Of a queue of PBS."""
 _MOST_TIER = 65533
@@ -48,6 +49,7 @@ def read_of_queue(fields: Fields, duration: Callable[[yaml.Node], int]) -> dict[
         "preempt_mode": str(fields.take("preemptMode", mode, "")),
         "grace_s": fields.take("graceTime", duration, 0),
         "priority": fields.take("priority", _priority, None),
+        "backfill_depth": fields.take("backfillDepth", number(0, MOST_DEPTH), None),
     }
 
 

@@ -124,6 +124,7 @@ def _assignments(job: PlacedJob, setup: RunSetup, site: SiteConfig, *, export_no
         "kill_delay_s": str(site.kill_delay_s),
         "idle_limit_s": _idle_limit(spec, site),
         "rerunnable": "yes" if spec.rerunnable else "no",
+        "awaits_word": "yes" if _awaits_word(job, site) else "no",
         # the first pod may run while other nodes still pull the image
         "start_timeout_s": str(site.start_timeout_s + site.image_pull_timeout_s),
         "ssh_port": str(site.ssh_port),
@@ -133,6 +134,14 @@ def _assignments(job: PlacedJob, setup: RunSetup, site: SiteConfig, *, export_no
     }
     values |= {each.name: _shell_value(getattr(words, each.name)) for each in declared_fields(words)}
     return "".join(f"{name}={shellquote(value)}\n" for name, value in values.items())
+
+
+def _awaits_word(job: PlacedJob, site: SiteConfig) -> bool:
+    """Whether its first pod starts the script only when the controller says so, see Decision.let_start."""
+    if site.scheduler.may_bind_in_part and job.has_peers:
+        return True
+    # an interactive job runs once in any case: its client is there once
+    return not job.spec.rerunnable and job.spec.interactive is None
 
 
 def _accelerators(job: PlacedJob, site: SiteConfig) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -65,6 +65,13 @@ def charts(days: Sequence[str], uses: Mapping[str, Use]) -> list[Chart]:
     ]
 
 
+def first_day(jobs: Iterable[Job], window: Window) -> str:
+    """The first day of the window with an ended job, if the days before it are empty: "" if it is the window's own."""
+    ends = [job.end for job in jobs if job.end is not None]
+    day = datetime.fromtimestamp(min(ends), window.since.tzinfo) if ends else window.until
+    return f"{day:%Y-%m-%d}" if day.date() > window.since.date() else ""
+
+
 def history_page(facts: Facts, request: Request) -> Page:
     span = request.query.get("span", "")
     span = span if span in SPANS else "7"
@@ -79,6 +86,7 @@ def history_page(facts: Facts, request: Request) -> Page:
         daily, _ = summed_up(jobs, ("day",), window, now=now, timezone=facts.zone)
         groups, total = summed_up(jobs, (by,), window, now=now, timezone=facts.zone)
         return {
+            "first_day": "" if mine else first_day(jobs, window),
             "charts": charts(days_of(window), {use.key[0]: use for use in daily}),
             "groups": groups,
             "total": total,

@@ -49,7 +49,17 @@ def test_the_chart_has_no_fault(helm: Admin) -> None:
 WITH_HISTORY = ("--set", "history.existingSecret=hpcbatch-history,history.enabled=true")
 
 
-@pytest.mark.parametrize(("options", "folders"), [((), ["deploy"]), (WITH_HISTORY, ["deploy", "deploy/history"])])
+WITHOUT_VOLCANO = ("--set", "scheduler=none")
+
+
+@pytest.mark.parametrize(
+    ("options", "folders"),
+    [
+        ((), ["deploy"]),
+        (WITH_HISTORY, ["deploy", "deploy/history"]),
+        (WITHOUT_VOLCANO, ["deploy", "deploy/without-volcano"]),
+    ],
+)
 def test_it_makes_what_kubectl_makes(helm: Admin, options: tuple[str, ...], folders: list[str]) -> None:
     ours = named(render(helm, *options))
     theirs = named([each for folder in folders for each in kustomized(helm, folder)])
@@ -73,6 +83,14 @@ def test_values_of_rights(helm: Admin) -> None:
     assert not [key for key in made if key[0] == "NetworkPolicy"]
     (subject,) = made["ClusterRoleBinding", "", "hpcbatch-operators"]["subjects"]
     assert subject == {"kind": "Group", "name": "ops", "apiGroup": "rbac.authorization.k8s.io"}
+
+
+def test_the_scheduler_stands_in_the_site_too(helm: Admin) -> None:
+    made = named(render(helm, "--set", "scheduler=kueue,site.serverName=x"))
+    site = yaml.safe_load(made["ConfigMap", "hpcbatch-system", "hpcbatch-site"]["data"]["site.yaml"])
+    assert (site["scheduler"], site["serverName"]) == ("kueue", "x")
+    made = named(render(helm, "--set", "site.serverName=x"))
+    assert "scheduler" not in yaml.safe_load(made["ConfigMap", "hpcbatch-system", "hpcbatch-site"]["data"]["site.yaml"])
 
 
 def test_a_database_of_its_own(helm: Admin) -> None:
@@ -108,6 +126,8 @@ def test_metrics_for_others(helm: Admin) -> None:
         ("replicas=0", "replicas"),
         ("image.pullPolicy=Sometimes", "pullPolicy"),
         ("operators[0].kind=Team,operators[0].name=x", "operators"),
+        ("scheduler=yunikorn", "scheduler"),
+        ("site.scheduler=none", "scheduler is volcano, and site.scheduler is none: leave site.scheduler out"),
     ],
 )
 def test_wrong_values_are_refused(helm: Admin, pair: str, said: str) -> None:

@@ -105,8 +105,7 @@ class Rig:
 
     def end(self, name: str) -> None:
         self.wait_state(name, JobState.RUNNING)
-        for pod in self.cluster.pods(f"job-{self.record(name).job_id}"):
-            self.cluster.kubelet.end(pod, 0, REPORT)
+        self.cluster.end_pods(f"job-{self.record(name).job_id}", REPORT)
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ import random
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import pytest
@@ -18,7 +19,7 @@ from hpcbatch.api.resources import BATCHJOBS, NAMESPACES
 from hpcbatch.client import changes
 from hpcbatch.client.alter import alter
 from hpcbatch.client.submit import submit
-from hpcbatch.errors import HpcBatchError, RefusedError
+from hpcbatch.errors import HpcBatchError, NotFoundError, RefusedError
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.record import JobRecord
@@ -112,7 +113,8 @@ def test_changes_while_controllers_die(cluster: Cluster) -> None:
             if states[asked.name] is JobState.RUNNING:
                 for pod, obj in cluster.pods(f"job-{record(asked).job_id}").items():
                     if obj["status"].get("phase") == "Running" and "deletionTimestamp" not in obj["metadata"]:
-                        cluster.kubelet.end(pod, 0, REPORT)
+                        with suppress(NotFoundError):
+                            cluster.kubelet.end(pod, 0, REPORT)
         return set(states.values()) == {JobState.FINISHED}
 
     wait_for("all jobs to end", all_have_ended, 60)

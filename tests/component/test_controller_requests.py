@@ -96,13 +96,9 @@ class Rig(NamedTuple):
 
         wait_for(f"{name} {state}", is_so)
 
-    def pods_of(self, name: str) -> list[str]:
-        return list(self.cluster.pods(f"job-{record_from(self.job(name)).job_id}"))
-
     def end(self, name: str) -> None:
         self.wait_state(name, JobState.RUNNING)
-        for pod in self.pods_of(name):
-            self.cluster.kubelet.end(pod, 0, REPORT)
+        self.cluster.end_pods(f"job-{record_from(self.job(name)).job_id}", REPORT)
 
     def wait_cleaned(self, name: str) -> None:
         wait_for(f"{name} to be cleaned", lambda: self.job(name)["status"].get("cleaned"))

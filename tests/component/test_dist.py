@@ -80,7 +80,14 @@ def test_the_chart_is_whole_and_the_same_again(tmp_path: Path) -> None:
         assert all(member.isfile() for member in chart.getmembers())
         names = set(chart.getnames())
     folder = CHECKOUT / "deploy"
-    for path in ("controller/deployment.yaml", "crd/batchjobs.yaml", "history/rbac.yaml", "keep-records.yaml"):
+    for path in (
+        "controller/deployment.yaml",
+        "crd/batchjobs.yaml",
+        "history/rbac.yaml",
+        "keep-records.yaml",
+        "without-volcano/rights.yaml",
+        "without-volcano/crd/jobs.batch.volcano.sh.yaml",
+    ):
         assert (folder / path).exists()
         assert f"hpcbatch/{path}" in names
     assert {"hpcbatch/Chart.yaml", "hpcbatch/values.yaml", "hpcbatch/templates/site.yaml"} <= names

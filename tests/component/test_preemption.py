@@ -16,10 +16,10 @@ from hpcbatch.api.resources import BATCHJOBS, CONFIGMAPS, NAMESPACES, PODS, QUEU
 from hpcbatch.client.submit import submission_secret
 from hpcbatch.controller.controller import Controller
 from hpcbatch.controller.guarded import GuardedApi
-from hpcbatch.controller.pod_requests import ANNOTATION
 from hpcbatch.errors import NotFoundError
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
+from hpcbatch.model.labels import REQUESTS_ANNOTATION
 from hpcbatch.model.site import SiteConfig
 from hpcbatch.model.spec import JobSpec, Submission
 from hpcbatch.record.manifest import to_manifest
@@ -147,7 +147,7 @@ def test_grace_time(cluster: Cluster) -> None:
 
         def lines() -> list[str]:
             notes = cluster.registry.get(PODS, name, NS)["metadata"].get("annotations", {})
-            return str(notes.get(ANNOTATION, "")).splitlines()
+            return str(notes.get(REQUESTS_ANNOTATION, "")).splitlines()
 
         wait_for("the signals", lambda: len(lines()) == 2)
         assert [line.split()[2:4] for line in lines()] == [["18", "steps"], ["15", "steps"]]

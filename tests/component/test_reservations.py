@@ -10,7 +10,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from hpcbatch.api.names import SYSTEM_NAMESPACE
-from hpcbatch.api.resources import NAMESPACES, RESERVATIONS
+from hpcbatch.api.port import Object
+from hpcbatch.api.resources import NAMESPACES, RESERVATIONS, Resource
 from hpcbatch.api.resources import NODES as NODE_KIND
 from hpcbatch.client.reservations import (
     DeniedReservationError,
@@ -21,6 +22,8 @@ from hpcbatch.client.reservations import (
     remove_reservation,
 )
 from hpcbatch.controller.controller import Controller
+from hpcbatch.dataclass import replace
+from hpcbatch.errors import ConflictError
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.reservation import Denial, Flag, Phase, ReservationSpec
 from hpcbatch.model.site import SiteConfig
@@ -118,6 +121,37 @@ def test_a_change_that_is_denied_leaves_it_as_it_was(world: Cluster) -> None:
     wait_for("its spec is looked at again", lambda: is_settled(world, "a"))
 
 
+def test_a_status_that_is_written_meanwhile_is_in_nobodys_way(world: Cluster) -> None:
+    """The controller's, of a mail that it has sent; another spec is."""
+    made = make_reservation(world.registry, NS, spec(1), "a")
+    granted = made.status.granted
+    assert granted is not None
+
+    class Meddling:
+        """Somebody writes right before the first replacement."""
+
+        def __init__(self, patch: dict[str, object], subresource: str) -> None:
+            self._patch: dict[str, object] | None = patch
+            self._subresource = subresource
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(world.registry, name)
+
+        def replace(self, resource: Resource, obj: Object, namespace: str) -> Object:
+            if self._patch is not None:
+                world.registry.patch(resource, "a", self._patch, namespace, subresource=self._subresource)
+                self._patch = None
+            return world.registry.replace(resource, obj, namespace)
+
+    mailed: dict[str, object] = {"status": {"mailed": ["confirm.1"]}}
+    change_reservation(Meddling(mailed, "status"), made, replace(granted, name="other"))  # type: ignore[arg-type]
+    (record,) = all_records(world)
+    assert (record.spec.name, record.status.mailed) == ("other", ("confirm.1",))
+    named: dict[str, object] = {"spec": {"name": "mine"}}
+    with pytest.raises(ConflictError):
+        change_reservation(Meddling(named, ""), made, replace(granted, name="another"))  # type: ignore[arg-type]
+
+
 def is_settled(world: Cluster, name: str) -> bool:
     record = reservation_from(world.registry.get(RESERVATIONS, name, NS))
     return record.generation == record.status.generation and record.status.denial is None
@@ -188,7 +222,7 @@ def test_kills(seed: int) -> None:
                 asked = spec(dice.randint(1, 3), dice.randint(1, CPUS), begins=HOUR + dice.randint(0, 3) * HOUR / 2)
                 begin_reservation(world.registry, NS, asked, f"r{number}")
                 if dice.random() < 0.3:
-                    remove_reservation(world.registry, dice.choice(all_records(world)))
+                    remove_reservation(world.registry, dice.choice(all_records(world)), "ann@login")
             wait_for("all deaths", lambda: succession.is_immortal, limit_s=120)
             wait_for("all decisions", lambda: all(is_settled_or_denied(one) for one in all_records(world)), limit_s=60)
         finally:

@@ -48,11 +48,27 @@ def test_hosts_of_a_file(pod: RunnerPod, options: str) -> None:
     [
         ("-m plane", "srun: error: Invalid plane size or size not specified\n"),
         ("-m bad", ""),
+        ("-m block:bad", ""),
+        ("-m block:block:block:block", ""),
+        ("-m arbitrary:block", ""),
     ],
 )
 def test_distributions_that_there_are_not(pod: RunnerPod, option: str, text: str) -> None:
     lines, err = output(pod, f"srun -n2 {option} hostname; echo $?")
     assert (lines, err) == (["255"], f"{text}srun: error: Invalid --distribution specification\n")
+
+
+def test_forms_of_distributions(pod: RunnerPod) -> None:
+    """Capitals do not matter."""
+    forms = ("Block:Cyclic", "'*'", "'*:*:*'", "Cyclic,NoPack", "Pack", "Plane=2", "cyclic:fcyclic:fcyclic")
+    steps = "; ".join(f"srun -n1 --mpi=none -m {form} echo {number}" for number, form in enumerate(forms))
+    bindings = "srun -n1 --mpi=none --cpu-bind=Quiet,None --hint=NoMultiThread echo 7"
+    lines, err = output(pod, f"{steps}; {bindings}; srun -n1 --mpi=none -m block:block:cyclic echo 8")
+    assert lines == list("012345678")
+    assert err.splitlines() == [
+        "srun: hpcbatch: the third part of --distribution=block:block:cyclic is not applied: "
+        "tasks fill the cores of a socket in their order"
+    ]
 
 
 def test_output_files(pod: RunnerPod) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import socket
 from importlib import resources
 from pathlib import Path
 
@@ -113,7 +114,14 @@ REFUSED = {
         "srun: error: Invalid --export specification: '1x=2': expected ALL, NONE, NAME or NAME=value\n"
     ),
     "-n1": "srun: error: No command given to execute.\n",
-    "--pty bash": "srun: error: --pty is not supported: a job's pods have no terminal\n",
+    "--pty -o out bash": "srun: error: --error/--input/--output are incompatible with --pty\n",
+    "-I0x hostname": 'srun: error: Invalid numeric value "0x" for --immediate.\n',
+    "--x11 hostname": "srun: error: --x11 is not supported: X11 is not forwarded\n",
+    "--container=here hostname": (
+        "srun: error: --container is not supported: "
+        "the pods of the job are containers already, of the image that sbatch --container-image names\n"
+    ),
+    "--bcast nowhere": "srun: fatal: Can not execute nowhere\n",
     "a : b": (
         "srun: error: Attempt to run a job step with het group value of 1,"
         " but the job allocation has maximum value of 0\n"
@@ -186,21 +194,24 @@ TOLD_NOWHERE = {
     "relative",
     "tasks-per-node",
     "unbuffered",
+    "verbose",
     "wait",
     "disable-status",
     "quit-on-interrupt",
     "open-mode",
     "prolog",
     "epilog",
-}
-REFUSED_OR_LAST = {
     "bcast",
-    "container",
-    "help",
-    "no-allocate",
+    "compress",
+    "immediate",
     "pty",
     "task-epilog",
     "task-prolog",
+}
+REFUSED_OR_LAST = {
+    "container",
+    "help",
+    "no-allocate",
     "test-only",
     "usage",
     "version",
@@ -236,11 +247,10 @@ def test_letters_and_abbreviations(pod: RunnerPod) -> None:
     lines, err = output(pod, "srun -ln2 -v -T 3 -k -mblock:cyclic --mp none --cpus-per-t=1 -N1-2 -I5 echo hi; srun -V")
     assert sorted(lines) == ["0: hi", "1: hi", "slurm 22.05.8"]
     assert re.findall(r"hpcbatch: (.*) is not applied", err) == [
-        "--verbose",
         "--threads",
         "--no-kill",
-        "--immediate",
     ]
+    assert f"srun: launching StepId=12.0 on host {socket.gethostname()}, 2 tasks: [0-1]\n" in err
 
 
 @pytest.mark.parametrize(

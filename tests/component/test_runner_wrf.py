@@ -39,8 +39,20 @@ WRF_EXE = """\
 # stands in for wrf.exe: log it writes is that in the file LOG of its directory, as of this host
 sed "s/hostname: .*/hostname: $(hostname)/" LOG >rsl.error.0000
 [ ! -e OUT ] || sed "s/hostname: .*/hostname: $(hostname)/" OUT >rsl.out.0000
-sleep "${1:-0}"
+stays=0
+while [ $stays -lt 600 ]; do
+  kept=$(ls RUN/words.* 2>/dev/null)
+  case ${1:-} in
+    '') break ;;
+    seen) ! grep -q -x "wrf $PWD" RUN/wrf_places || break ;;
+    kept) [ -z "$kept" ] || break ;;
+    forgotten) [ -n "$kept" ] || break ;;
+  esac
+  stays=$((stays + 1))
+  sleep 0.1
+done
 """
+"""Its argument says until when it stays: the runner has `seen` it, `kept` its words has `forgotten` them; or `on`."""
 
 
 @pytest.fixture
@@ -54,7 +66,7 @@ def place(pod: RunnerPod, log: str, name: str = "wrf", namelist: str = NAMELIST)
     directory.mkdir(parents=True)
     (directory / "LOG").write_text(log)
     (directory / "namelist.input").write_text(namelist)
-    (directory / "wrf.exe").write_text(WRF_EXE)
+    (directory / "wrf.exe").write_text(WRF_EXE.replace("RUN", str(pod.root / "run/job")))
     (directory / "wrf.exe").chmod(0o755)
     return directory
 
@@ -184,7 +196,7 @@ def test_the_words_of_a_real_exe_that_failed_come_first(pod: RunnerPod) -> None:
     directory = place(pod, REAL_FAILED)
     (directory / "real.exe").symlink_to("wrf.exe")
     (directory / "NEXT").write_text(NO_WRFINPUT)
-    body = "./real.exe 1; cp NEXT LOG; ./wrf.exe"
+    body = "./real.exe kept; cp NEXT LOG; ./wrf.exe"
     report = run(pod, body, work_dir=str(directory))
     assert (report.exit_code, report.message) == (1, f"real.exe in {directory}: {REAL_WORDS}")
     assert pod.err.read_text().splitlines()[:2] == [
@@ -196,7 +208,7 @@ def test_the_words_of_a_real_exe_that_failed_come_first(pod: RunnerPod) -> None:
 def test_a_real_exe_elsewhere_comes_first(tmp_path: Path) -> None:
     pod = RunnerPod(tmp_path / "pod")
     directory, other = place(pod, NO_WRFINPUT), place(pod, REAL_FAILED, "inputs")
-    report = run(pod, "(cd ../inputs; ./wrf.exe 3); ./wrf.exe", work_dir=str(directory))
+    report = run(pod, "(cd ../inputs; ./wrf.exe seen); ./wrf.exe", work_dir=str(directory))
     assert report.message == f"real.exe in {other}: {REAL_WORDS}"
     assert f"wrf.exe in {directory}: {WRF_WORDS}" in pod.err.read_text()
 
@@ -207,7 +219,7 @@ def test_a_real_exe_that_went_well_in_the_end(tmp_path: Path) -> None:
     (directory / "real.exe").symlink_to("wrf.exe")
     (directory / "GOOD").write_text(REAL)
     (directory / "NEXT").write_text(NO_WRFINPUT)
-    body = "./real.exe 1; cp GOOD LOG; ./real.exe 1; cp NEXT LOG; ./wrf.exe"
+    body = "./real.exe kept; cp GOOD LOG; ./real.exe forgotten; cp NEXT LOG; ./wrf.exe"
     report = run(pod, body, work_dir=str(directory))
     assert report.message == f"wrf.exe in {directory}: {WRF_WORDS}"
 
@@ -215,7 +227,7 @@ def test_a_real_exe_that_went_well_in_the_end(tmp_path: Path) -> None:
 def test_where_a_program_was_seen(pod: RunnerPod) -> None:
     """One in a directory that the script goes to, one that only a program is in; both are told of."""
     first, second = place(pod, HEAD + STEPS, "a b's"), place(pod, HEAD + SEGV, "second")
-    (pod.root / "go").write_text("#!/bin/sh\ncd second && exec ./wrf.exe 3\n")
+    (pod.root / "go").write_text("#!/bin/sh\ncd second && exec ./wrf.exe seen\n")
     report = run(pod, "cd 'a b'\\''s' && ./wrf.exe && cd .. && sh go")
     assert report.message.startswith((f"wrf.exe in {first}: no SUCCESS line", f"wrf.exe in {second}: Program rec"))
     told = [line for line in pod.err.read_text().splitlines() if "hpcbatch: wrf.exe in " in line]
@@ -273,6 +285,6 @@ def test_turned_off(tmp_path: Path) -> None:
 
 def test_a_job_that_was_ended_is_not_judged(tmp_path: Path) -> None:
     pod = RunnerPod(tmp_path / "pod")
-    report = run(pod, "./wrf.exe 60", work_dir=str(place(pod, HEAD)), walltime_s=2)
+    report = run(pod, "./wrf.exe on", work_dir=str(place(pod, HEAD)), walltime_s=2)
     assert report.reason is Reason.TIME_LIMIT
     assert report.message.startswith("walltime ")

@@ -28,11 +28,24 @@ from hpcbatch.api.resources import (
 from hpcbatch.controller.guarded import GuardedApi
 from hpcbatch.errors import ForbiddenError
 from hpcbatch.model.chunk import Chunk
+from hpcbatch.model.labels import REQUESTS_ANNOTATION
 from hpcbatch.model.scheduler import Scheduler
 from hpcbatch.site.identity import GID, HOME, UID, USER
+from hpcbatch.volcano.job_conf import NO_POD, first_pod
 from hpcbatch.volcano.pinned import HOST
 from tests.component.coscheduling import install_coscheduling
-from tests.component.test_plan import ONE, TWO, WHOLE, controlled, end, put, status, volcano_job, wait_to_run
+from tests.component.test_plan import (
+    ONE,
+    TWO,
+    WHOLE,
+    controlled,
+    end,
+    put,
+    status,
+    volcano_job,
+    wait_for_reason,
+    wait_to_run,
+)
 from tests.component.volcano_cluster import NS, Cluster
 from tests.waiting import wait_for
 
@@ -148,6 +161,68 @@ def test_a_job_with_some_of_its_nodes_does_not_run_and_is_taken_back_whole(clust
             wait_to_run(cluster, job)
             assert status(cluster, job).get("runCount") == 1
             assert nodes_of(cluster, job) == ["node-0", "node-1"]
+        finally:
+            scheduler.stop()
+
+
+def test_a_job_is_held_while_it_gets_its_nodes(cluster: Cluster) -> None:
+    """Its second pod gets its node when the controller has begun to take it back: no pod has been let start by then."""
+    cluster.scheduler.stop()
+    words: list[str] = []
+    bound: list[str] = []
+    watch = cluster.registry.feed(PODS, lambda event: words.append(word(event.object)))
+
+    def bind_the_other(operation: str, conf: Object, _: Object | None) -> None:
+        if operation == "UPDATE" and first_pod(conf) == NO_POD:
+            for name, pod in pods_of(cluster, job).items():
+                if not pod["spec"].get("nodeName"):
+                    cluster.registry.bind(NS, name, "node-1")
+                    bound.append(name)
+
+    with controlled(cluster.registry, place_timeout_s=600, **WITHOUT):
+        job = put(cluster, WHOLE)
+        wait_for("its pods", lambda: len(pods_of(cluster, job)) == 2)
+        watch.start()
+        cluster.registry.bind(NS, f"job-{job}-mpimaster-0", "node-0")
+        wait_for("its first pod to run", lambda: f"job-{job}-mpimaster-0" in cluster.kubelet.started)
+        cluster.registry.admission[CONFIGMAPS].validators.append(bind_the_other)
+        record = next(obj for obj in batchjobs(cluster) if str(obj["status"]["jobId"]) == job)
+        cluster.registry.patch(BATCHJOBS, record["metadata"]["name"], {"spec": {"hold": True}}, NS)
+        wait_for("the hold", lambda: status(cluster, job)["state"] == "Held")
+        wait_for("its pods to go", lambda: not pods_of(cluster, job))
+        assert bound == [f"job-{job}-mpiworker-0"]
+        assert status(cluster, job).get("runCount", 0) == 0
+    watch.stop()
+    assert set(words) == {""}
+
+
+def word(pod: Object) -> str:
+    return str(pod["metadata"]["annotations"].get(REQUESTS_ANNOTATION, ""))
+
+
+def test_a_job_that_is_started_anew_keeps_its_place(cluster: Cluster) -> None:
+    """Until its new pods have their nodes, nobody else gets them."""
+    with controlled(cluster.registry, place_timeout_s=600, **WITHOUT):
+        job = put(cluster, WHOLE)
+        wait_to_run(cluster, job)
+        before = {pod["metadata"]["uid"] for pod in pods_of(cluster, job).values()}
+        cluster.scheduler.stop()
+        cluster.registry.delete(PODS, f"job-{job}-mpiworker-0", NS, grace_period_s=0)
+
+        def new_pods() -> list[Object]:
+            return [pod for pod in pods_of(cluster, job).values() if pod["metadata"]["uid"] not in before]
+
+        wait_for("its new pods", lambda: len(new_pods()) == 2)
+        narrow = put(cluster, ONE, walltime_s=60)
+        wait_for_reason(cluster, narrow, "Resources")
+        assert volcano_job(cluster, narrow) is None
+        assert nodes_of(cluster, job) == ["", ""]
+        scheduler = type(cluster.scheduler)(cluster.registry)
+        scheduler.start()
+        try:
+            wait_for("it to run again", lambda: status(cluster, job).get("runCount") == 2)
+            end(cluster, job)
+            wait_to_run(cluster, narrow)
         finally:
             scheduler.stop()
 

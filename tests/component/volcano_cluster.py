@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from hpcbatch.api.informer import Informer
@@ -131,6 +131,12 @@ class Cluster:
 
     def wait(self, what: str, condition: Callable[[], Any]) -> Any:
         return wait_for(what, condition)
+
+    def end_pods(self, job: str, message: str) -> None:
+        """All pods of the Volcano Job end well. When the first has, the others may be taken away."""
+        for name in self.pods(job):
+            with suppress(NotFoundError):
+                self.kubelet.end(name, 0, message)
 
     def pods(self, job: str = "") -> dict[str, Object]:
         labels = f"volcano.sh/job-name={job}" if job else ""

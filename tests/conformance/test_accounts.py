@@ -363,6 +363,21 @@ def test_a_limit_is_never_exceeded(admin: Site, name: str) -> None:
     assert (run, most) == (0, 2)
 
 
+def test_pbs_limits_what_a_group_runs(admin: Site, name: str) -> None:
+    if admin.admin_env:
+        pytest.skip("which groups a cluster's user has is its admin's to say; the engine's has the own ones")
+    as_operator(admin, "qmgr", "-c", "set server max_run = [g:PBS_GENERIC=1]")
+    in_force(admin, "PBS_GENERIC")
+    first, second = (admin.qsub("-o", "/dev/null", "-j", "oe", stdin="sleep 600\n") for _ in range(2))
+    admin.wait_state(first, "R")
+    expected = "Not Running: Group has reached server running job limit."
+    wait_for("its comment", lambda: admin.attributes(second).get("comment") == expected)
+    as_operator(admin, "qmgr", "-c", "unset server max_run")
+    in_force(admin, "PBS_GENERIC", is_there=False)
+    admin.wait_state(second, "R")
+    admin.run("qdel", first, second)
+
+
 def test_pbs_limits_what_runs(admin: Site, name: str) -> None:
     as_operator(admin, "qmgr", "-c", "set server max_run = [u:PBS_GENERIC=1]")
     in_force(admin, "PBS_GENERIC")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
@@ -12,6 +13,8 @@ from tests.conformance.site import BIN, Site
 
 _BASH = r"""
 source ./completion.bash
+COMP_LINE=$1 COMP_POINT=${#1}
+shift
 COMP_WORDS=("$@")
 COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
 function=$(complete -p "${COMP_WORDS[0]##*/}") && function=${function#*-F } && "${function%% *}"
@@ -20,10 +23,11 @@ printf '%s\n' "${COMPREPLY[@]}"
 
 
 def _bash(site: Site, *words: str) -> list[str]:
-    """What bash offers for the last word, as readline parts the words: `=` is one by itself."""
+    """What bash offers for the last word, as readline parts the words: `=` and `:` are words by themselves."""
     if not (site.work / "completion.bash").exists():
         site.script("completion.bash", site.run("hpcbatch", "completion", "bash").stdout)
-    done = site.run("bash", "--norc", "-c", _BASH, "bash", *words, check=False)
+    line = re.sub(" ?([=:]) ?", r"\1", " ".join(words))
+    done = site.run("bash", "--norc", "-c", _BASH, "bash", line, *words, check=False)
     assert done.stderr == ""
     return [line for line in done.stdout.splitlines() if line]
 
@@ -34,10 +38,10 @@ def _fish(site: Site, line: str) -> list[str]:
     return [offered.partition("\t")[0] for offered in done.stdout.splitlines()]
 
 
-def _zsh(site: Site, line: str, expected: str) -> None:
-    """The line and two tabs, until `expected` stands on the screen."""
-    program, *rest = site.command("zsh", "-f", "-i")
-    child = pexpect.spawn(
+def _shell(site: Site, *command: str) -> pexpect.spawn[str]:
+    """An interactive one, in a terminal of its own."""
+    program, *rest = site.command(*command)
+    return pexpect.spawn(
         program,
         rest,
         env={**site.env, "TERM": "dumb", "HOME": str(site.work), "PS1": "ready> "},
@@ -46,6 +50,11 @@ def _zsh(site: Site, line: str, expected: str) -> None:
         timeout=60,
         dimensions=(50, 200),
     )
+
+
+def _zsh(site: Site, line: str, expected: str) -> None:
+    """The line and two tabs, until `expected` stands on the screen."""
+    child = _shell(site, "zsh", "-f", "-i")
     try:
         child.expect_exact("ready> ")
         child.sendline("autoload -Uz compinit && compinit -u -D; source <(hpcbatch completion zsh); print lo''aded")
@@ -75,6 +84,15 @@ def test_options(site: Site) -> None:
     assert "--me" in _bash(site, "squeue", "-l", "--m")
     assert _bash(site, "sbatch", "job.sh", "--", "--part") == []
     assert _bash(site, "hpcbatch", "up", "--no") == ["--nodes="]
+
+
+def test_dependencies(site: Site, job: str) -> None:
+    assert "--dependency=" in _bash(site, "sbatch", "--dep")
+    assert "afterok:" in _bash(site, "sbatch", "--dependency", "=", "aft")
+    assert job in _bash(site, "sbatch", "--dependency", "=", "afterok", ":", "")
+    assert job in _bash(site, "sbatch", "-d", "afterok", ":", "7", ":", "")
+    assert "depend=afterok:" in _bash(site, "qsub", "-W", "dep")
+    assert job in _bash(site, "qsub", "-W", "depend", "=", "afterok", ":", job[:1])
 
 
 def test_commands_within(site: Site) -> None:
@@ -122,12 +140,44 @@ def test_it_loads_little() -> None:
     assert subprocess.run([sys.executable, "-I", "-c", program], check=False).returncode == 0
 
 
+def test_bash_at_a_terminal(site: Site, job: str) -> None:
+    """Without the package bash-completion: what a tab makes of a line."""
+    for name in ("two words.sh", "wrfout_d01_2026-11-26_00:00:00", "day=1.sh"):
+        (site.work / name).write_text("true\n")
+    queue = _bash(site, "qsub", "-q", "")[0]
+    child = _shell(site, "bash", "--norc", "--noprofile", "-i")
+    try:
+        child.expect_exact("ready> ")
+        child.sendline("source <(hpcbatch completion bash) && echo lo''aded")
+        child.expect_exact("loaded")
+        for line, becomes in (
+            ("sbatch --parti", "sbatch --partition="),
+            (f"sbatch --partition={queue[:-1]}", f"sbatch --partition={queue} "),
+            (f"bsub -q {queue[:-1]}", f"bsub -q {queue} "),
+            (f"qsub -W depend=afterok:{job}", f"qsub -W depend=afterok:{job} "),
+            ("hpcbatch wat", "hpcbatch watch "),
+            ("qsub two", "qsub two\\ words.sh "),
+            ("qsub day=", "qsub day=1.sh "),
+            ("sbatch -o wrfout_d01_2026-11-26_00:", "sbatch -o wrfout_d01_2026-11-26_00:00\\:00 "),
+            ('hpcbatch wrf maps "wrfo', 'hpcbatch wrf maps "wrfout_d01_2026-11-26_00:00:00" '),
+        ):
+            child.expect_exact("ready> ")
+            child.send(f"{line}\t")
+            child.expect_exact(becomes)
+            child.send("\x15\r")  # the line is not run
+    finally:
+        child.close(force=True)
+
+
 def test_fish(site: Site, job: str) -> None:
     _needs(site, "fish")
     queues = _bash(site, "qsub", "-q", "")
     assert _fish(site, "qsub -q ") == queues
     assert _fish(site, "sbatch --partition=") == [f"--partition={queue}" for queue in queues]
     assert job in _fish(site, "qdel ")
+    assert f"--dependency=afterok:{job}" in _fish(site, "sbatch --dependency=afterok:")
+    assert f"depend=afterok:{job}" in _fish(site, "qsub -W depend=afterok:")
+    assert "afterok:" in _fish(site, "sbatch -d ")
     assert "--cpus-per-task" in [each.rstrip("=") for each in _fish(site, "sbatch --cpus")]
     assert _fish(site, "hpcbatch wat") == ["watch"]
     assert "add" in _fish(site, "hpcbatch user ")
@@ -140,6 +190,7 @@ def test_zsh(site: Site, job: str) -> None:
     _zsh(site, f"sbatch --partition={queue[:1]}", f"sbatch --partition={queue}")
     _zsh(site, "sbatch --parti", "sbatch --partition ")
     _zsh(site, f"qdel {job[:1]}", job)
+    _zsh(site, "sbatch --dependency=afterok:", f"afterok:{job}")
     _zsh(site, "hpcbatch wat", "hpcbatch watch ")
     _zsh(site, "hpcbatch user ", "enable")
     _zsh(site, "qstat -", "jobs that have ended")

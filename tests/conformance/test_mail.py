@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -60,6 +61,46 @@ def test_pbs(site: Site, server: MailServer) -> None:
     assert begin.body == f"{head}Begun execution\n"
     assert end.body.startswith(f"{head}Execution terminated\nExit_status=3\nresources_used.cpupercent=")
     assert re.search(r"\nresources_used\.walltime=\d\d:\d\d:\d\d\n\Z", end.body)
+
+
+@pytest.mark.slow
+def test_reservations_of_pbs(site: Site, server: MailServer) -> None:
+    start = time.strftime("%Y%m%d%H%M.%S", time.localtime(time.time() + 10))
+    asked = ("pbs_rsub", "-l", "select=1:ncpus=1", "-M", "me@example.org,you", "-R", start, "-D")
+    done = site.run(*asked, "10", "-m", "abce", "-N", "mine")
+    assert done.stderr == ""
+    shown = done.stdout.split()[0]
+    full = site.run("pbs_rstat", "-f", shown).stdout
+    assert "\nMail_Points = abce\nMail_Users = me@example.org,you\n" in full
+    found = mails(server, f"PBS RESERVATION {shown}", 4)
+    head = f"PBS Reservation Id: {shown}\nReservation Name:   mine\n"
+    assert [mail.body for mail in found] == [
+        f"{head}Reservation transitioned from state UNCONFIRMED to CONFIRMED\n\n",
+        f"{head}Reservation period starting\n\n",
+        f"{head}Reservation period ended\n\n",
+        f"{head}Reservation removed\nRequesting party: root@{site.server}\n",
+    ]
+    assert {mail.to for mail in found} == {("me@example.org", "you@site.example")}
+
+
+def test_a_reservation_of_pbs_that_is_removed(site: Site, server: MailServer) -> None:
+    start = time.strftime("%Y%m%d%H%M", time.localtime(time.time() + 7200))
+    asked = ("pbs_rsub", "-l", "select=1:ncpus=1", "-R", start, "-D", "60")
+    shown, quiet = (site.run(*asked, *more).stdout.split()[0] for more in ((), ("-m", "n")))
+    (confirmed,) = mails(server, f"PBS RESERVATION {shown}", 1)
+    assert confirmed.to == (f"{site.env['USER']}@site.example",)
+    altered = site.run("pbs_ralter", "-m", "a", "-M", "you", shown)
+    assert (altered.stdout, altered.stderr) == (f"pbs_ralter: {shown} ALTER REQUESTED\n", "")
+    assert "\nMail_Points = a\nMail_Users = you\n" in site.run("pbs_rstat", "-f", shown).stdout
+    site.run("pbs_rdel", quiet, shown)
+    gone = site.run("pbs_rdel", shown, check=False)
+    assert (gone.returncode, gone.stderr) == (236, f"pbs_rdel: Unknown Reservation Id {shown}\n")
+    _, removed = mails(server, f"PBS RESERVATION {shown}", 2)
+    assert removed.to == ("you@site.example",)
+    assert f"\nReservation removed\nRequesting party: {site.env['USER']}@" in removed.body
+    assert not server.about(f"PBS RESERVATION {quiet}")
+    bad = site.run(*asked, "-m", "j", check=False)
+    assert (bad.returncode, bad.stderr.splitlines()[0]) == (2, "pbs_rsub: illegal -m value")
 
 
 def test_slurm(site: Site, server: MailServer) -> None:

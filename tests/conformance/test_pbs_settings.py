@@ -105,6 +105,29 @@ def test_without_backfill_depth_a_wide_job_is_passed_over(server: Site) -> None:
     assert (bad.returncode, "Illegal attribute or resource value" in bad.stderr) == (15014 & 0xFF, True)
 
 
+def test_a_queue_has_its_own_backfill_depth(server: Site) -> None:
+    """The server plans no start, the queue that of its first job; so what would delay that waits."""
+    rest = sleeper(server, "2:ncpus=2")
+    server.wait_state(rest, "R")
+    queue = str(server.attributes(rest)["queue"])
+    qmgr(server, "set server backfill_depth = 0")
+    qmgr(server, f"set queue {queue} backfill_depth = 1")
+    try:
+        assert f"set queue {queue} backfill_depth = 1\n" in qmgr(server, f"print queue {queue}")
+        wide = sleeper(server, "3:ncpus=2")
+        wait_for("it is planned", lambda: "estimated" in server.attributes(wide))
+        narrow = sleeper(server, "1:ncpus=1", walltime="2:00:00")
+        expected = "Not Running: Job would conflict with reservation or top job"
+        wait_for("it is held back", lambda: server.attributes(narrow).get("comment") == expected)
+        bad = as_operator(server, "qmgr", "-c", f"set queue {queue} backfill_depth = x", check=False)
+        assert (bad.returncode, "Illegal attribute or resource value" in bad.stderr) == (15014 & 0xFF, True)
+    finally:
+        qmgr(server, f"unset queue {queue} backfill_depth")
+    assert "backfill_depth" not in qmgr(server, f"list queue {queue}")
+    server.wait_state(narrow, "R")
+    end_all(server, wide, narrow, rest)
+
+
 def test_users_set_none(site: Site) -> None:
     if not site.admin_env:
         pytest.skip("the engine's one user may do everything")

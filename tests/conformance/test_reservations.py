@@ -275,8 +275,10 @@ def test_a_user_reserves_and_runs_by_its_queue(site: Site, reserved: list[str]) 
     assert site.run("squeue", "-h", "-R", one, "-t", "R", "-o", "%i").stdout == f"{job}\n"
     assert site.attributes(long)["job_state"] == "Q", "it does not fit"
 
-    altered = site.run("pbs_ralter", "-D", "0:40:00", "-N", "other", one).stdout
+    altered = site.run("pbs_ralter", "-D", "0:40:00", "-N", "other", "-I", "5", one).stdout
     assert altered == f"pbs_ralter: {one}.{site.server} CONFIRMED\n"
+    altered = site.run("pbs_ralter", "-D", "0:40:00", one).stdout
+    assert altered == f"pbs_ralter: {one}.{site.server} ALTER REQUESTED\n"
     full = site.run("pbs_rstat", "-f", one).stdout
     assert "reserve_duration = 2400\n" in full
     assert "Reserve_Name = other\n" in full

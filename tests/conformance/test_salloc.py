@@ -65,6 +65,36 @@ def test_a_shell(site: Site) -> None:
     assert site.wait_end(job)["job_state"] == "F"
 
 
+def test_a_terminal_on_the_host_that_is_wanted(site: Site) -> None:
+    """It is a step, as any other, also from within another one's terminal."""
+    with terminal(site, "salloc", "-N2", "-n2", "bash", "--norc", "-i") as shell:
+        job = shell.found(r"salloc: Granted job allocation (\d+)")
+        last = f"job-{job}-mpiworker-0"
+        shell.sendline(f"srun --pty -n1 -w {last} bash --norc -i")
+        assert shell.answer("hostname; tty | sed 's/[0-9]*$//'; stty size; echo $SLURM_STEPID") == (
+            f"{last}\n/dev/pts/\n31 97\n0\n"
+        )
+        shell.sendline("echo be''gun; sleep 1000")
+        shell.expect_exact("begun\r\n")
+        shell.sendcontrol("c")
+        shell.sendline("echo co''de $?")
+        shell.expect_exact("code 130\r\n")
+        shell.sendline("exit 4")
+        shell.expect(rf"srun: error: {last}: task 0: Exited with exit code 4\r\n\S*bash-\S+ ")
+        shell.sendline("srun --pty bash --norc -i")
+        command = "bash -c 'hostname; stty size; echo $SLURM_PROCID; exit $SLURM_PROCID'"
+        assert shell.answer(f"srun --pty -n2 {command}; echo code $?") == (
+            f"job-{job}-mpimaster-0\n31 97\n0\nsrun: error: {last}: task 1: Exited with exit code 1\ncode 1\n"
+        )
+        shell.sendline("exit")
+        shell.expect(r"exit\r\n\S*bash-\S+ ")
+        shell.sendline("exit")
+        shell.expect_exact(f"salloc: Relinquishing job allocation {job}")
+    site.wait_end(job)
+    steps = site.run("sacct", "-n", "-j", f"{job}.0,{job}.1", "--format=jobid,state,exitcode").stdout.split()
+    assert steps == [f"{job}.0", "FAILED", "4:0", f"{job}.1", "FAILED", "1:0"]
+
+
 def test_waiting(site: Site) -> None:
     with terminal(site, "salloc", "--hold", "true") as shell:
         job = shell.found(r"salloc: Pending job allocation (\d+)\r\n")

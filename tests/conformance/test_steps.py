@@ -166,3 +166,24 @@ def test_more_tasks_than_there_is_room_for(ring: Site) -> None:
     text = pbs_output(ring, 'ibrun -n 4 -o 2 ./ring; mpiexec_mpt -n 7 ./ring; echo "code $?"')
     assert "rank 3 of 4 on" in text and not re.search(r" on job-\d+-mpimaster", text), text
     assert text.endswith("mpiexec_mpt: error: 7 tasks asked for, the job's hosts have room for 6\ncode 1\n")
+
+
+def test_programs_before_and_after_each_task_and_a_copy_of_the_program(site: Site) -> None:
+    """On all hosts: --task-prolog, --task-epilog, --bcast into a directory that each host has for itself."""
+    for name, text in (
+        ("before", 'echo "export WHERE=$(hostname)"'),
+        ("after", "touch after.$SLURM_PROCID"),
+        ("program", 'echo "$0 $WHERE $(hostname)"'),
+    ):
+        Path(site.script(name, f"#!/bin/sh\n{text}\n")).chmod(0o755)
+    text = slurm_output(
+        site,
+        "copy=/tmp/copy.$SLURM_JOB_ID\n"
+        "srun --mpi=none --task-prolog=before --task-epilog=./after --bcast=$copy ./program\n"
+        'echo "$(ls after.* | tr "\\n" " ")"\n'
+        "srun --mpi=none -N3 -n3 rm -f $copy",
+    )
+    lines = [line.split() for line in text.splitlines()]
+    assert lines[6:] == [[f"after.{task}" for task in range(6)]], text
+    assert all(copy.startswith("/tmp/copy.") and seen == host for copy, seen, host in lines[:6]), text
+    assert {host.split("-", 2)[2] for _, _, host in lines[:6]} == {"mpimaster-0", "mpiworker-0", "mpiworker-1"}, text

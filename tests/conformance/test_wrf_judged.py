@@ -107,7 +107,7 @@ def test_a_rank_that_was_killed(site: Site) -> None:
 def test_real_that_failed_comes_before_wrf(site: Site) -> None:
     prepare(site, REAL_HEAD + fatal("error opening met_em.d01.2024-01-15_13:00:00.nc for input"))
     site.script("NEXT", HEAD + fatal(" program wrf: error opening wrfinput_d01 for reading ierr=       -1021"))
-    body = "cp wrf real.exe; cp wrf wrf.exe; chmod 755 *.exe\n./real.exe; sleep 1\n./wrf.exe NEXT\n"
+    body = "cp wrf real.exe; cp wrf wrf.exe; chmod 755 *.exe\n./real.exe; sleep 3\n./wrf.exe NEXT\n"
     job = site.sbatch("-J", "wrf", "-o", "out.txt", stdin=f"#!/bin/sh\n{body}")
     site.wait_end(job)
     told = sacct(site, job, "SystemComment")

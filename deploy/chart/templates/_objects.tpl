@@ -8,3 +8,14 @@ The objects of a file, one list for `range`. The files are those of `kubectl app
 {{- end -}}
 {{- dict "items" $objects | toYaml -}}
 {{- end -}}
+{{/*
+What a kustomize patch adds to the rules of a role, one list.
+*/}}
+{{- define "hpcbatch.added" -}}
+{{- $rules := list -}}
+{{- range $step := required (printf "the chart lacks %s" .path) (.root.Files.Get .path) | fromYamlArray -}}
+{{- if ne (printf "%s %s" $step.op $step.path) "add /rules/-" -}}{{- fail (printf "%s: %s %s" $.path $step.op $step.path) -}}{{- end -}}
+{{- $rules = append $rules $step.value -}}
+{{- end -}}
+{{- dict "items" $rules | toYaml -}}
+{{- end -}}

@@ -24,7 +24,7 @@ class Right(NamedTuple):
 EVERYWHERE = (
     Right("hpcbatch.io", "batchjobs", ("list", "watch", "delete")),
     Right("hpcbatch.io", "batchjobs/status", ("update", "patch")),
-    Right("hpcbatch.io", "reservations", ("list", "watch", "delete")),
+    Right("hpcbatch.io", "reservations", ("get", "list", "watch", "delete")),
     Right("hpcbatch.io", "reservations/status", ("update", "patch")),
     Right("", "namespaces", ("get", "list", "watch")),
     Right("", "nodes", ("list", "watch")),

@@ -6,9 +6,41 @@ from hpcbatch.cli.completion.paths import At, all_paths, kind, operand_kinds, qu
 
 _FUNCTIONS = r"""# Completion for bash, made by `hpcbatch completion bash`.
 
+# Sets $words, those before the cursor, and joins what readline parts at `:` and `=`. $fixed is the part of the last
+# word that readline keeps, so that it must not stand in the answers.
+_hpcbatch_words() {
+    local rest=${COMP_LINE:0:COMP_POINT} i word blanks
+    words=()
+    for ((i = 0; i <= COMP_CWORD; i++)); do
+        blanks=${rest%%[![:space:]]*} word=${COMP_WORDS[i]}
+        rest=${rest#"$blanks"}
+        if ((i == COMP_CWORD)); then word=$rest; fi
+        if ((i > 1)) && [[ ! $blanks && ($word == [:=]* || ${words[-1]} == *[:=]) ]]; then
+            words[-1]+=$word
+        else
+            words+=("$word")
+        fi
+        rest=${rest#"$word"}
+    done
+    if [[ $word == [:=] ]]; then word=''; fi
+    fixed=${words[-1]%"$word"}
+}
+
 # Completes the word $2 as the kind $1, with $3 before it in the answer.
 _hpcbatch_values() {
-    local kind=$1 word=$2 before=$3 program=hpcbatch value rest
+    local kind=$1 word=$2 before=$3 program=hpcbatch value rest last
+    case $kind in
+    dependency:*)
+        last=${word##*[,?]}
+        if [[ $last == *:* ]]; then
+            kind=job before+=${word%"${last##*:}"} word=${last##*:}
+        else
+            mapfile -t COMPREPLY < <(IFS=,; compgen -P "$before${word%"$last"}" -S : -W "${kind#*:}" -- "$last")
+            compopt -o nospace 2>/dev/null
+            return
+        fi
+        ;;
+    esac
     case $kind in
     file) mapfile -t COMPREPLY < <(compgen -P "$before" -f -- "$word"); compopt -o filenames 2>/dev/null ;;
     directory) mapfile -t COMPREPLY < <(compgen -P "$before" -d -- "$word"); compopt -o filenames 2>/dev/null ;;
@@ -21,7 +53,7 @@ _hpcbatch_values() {
         one-of:*) mapfile -t COMPREPLY < <(IFS=,; compgen -P "$before" -W "${kind#one-of:}" -- "$word") ;;
         user) mapfile -t COMPREPLY < <(compgen -P "$before" -u -- "$word") ;;
         *)
-            if [[ ${COMP_WORDS[0]} == */* ]]; then program=${COMP_WORDS[0]%/*}/hpcbatch; fi
+            if [[ ${words[0]} == */* ]]; then program=${words[0]%/*}/hpcbatch; fi
             while IFS=$'\t' read -r value rest; do
                 if [[ $value == "$word"* ]]; then COMPREPLY+=("$before$value"); fi
             done < <("$program" complete "$kind" "${dialect:-slurm}" 2>/dev/null)
@@ -44,28 +76,29 @@ _hpcbatch_kind_of() {
 }
 
 _hpcbatch() {
-    local flags operands commands dialect path=${COMP_WORDS[0]##*/} word=${COMP_WORDS[COMP_CWORD]}
-    local i=1 place=0 is_over='' REPLY='' flag
+    local words fixed index
+    _hpcbatch_words
     COMPREPLY=()
+    _hpcbatch_answer "${words[-1]}"
+    for index in "${!COMPREPLY[@]}"; do COMPREPLY[index]=${COMPREPLY[index]#"$fixed"}; done
+}
+
+# Completes the word $1, the last of $words.
+_hpcbatch_answer() {
+    local flags operands commands dialect path=${words[0]##*/} word=$1 last=$((${#words[@]} - 1))
+    local i=1 place=0 is_over='' REPLY='' flag
     _hpcbatch_line "$path" || return
-    while ((i < COMP_CWORD)); do
-        case ${COMP_WORDS[i]} in
+    while ((i < last)); do
+        case ${words[i]} in
         --) is_over=1 ;;
         -*)
-            if [[ ${COMP_WORDS[i + 1]} == '=' ]]; then
-                if ((i + 2 >= COMP_CWORD)); then
-                    if [[ $word == '=' ]]; then word=''; fi
-                    if _hpcbatch_kind_of "${COMP_WORDS[i]}" '=?'; then _hpcbatch_values "$REPLY" "$word"; fi
-                    return
-                fi
-                ((i += 2))
-            elif _hpcbatch_kind_of "${COMP_WORDS[i]}" '='; then
-                if ((++i == COMP_CWORD)); then _hpcbatch_values "$REPLY" "$word"; return; fi
+            if _hpcbatch_kind_of "${words[i]}" '='; then
+                if ((++i == last)); then _hpcbatch_values "$REPLY" "$word"; return; fi
             fi
             ;;
         *)
-            if [[ " $commands " == *" ${COMP_WORDS[i]} "* ]]; then
-                path+=" ${COMP_WORDS[i]}" place=0
+            if [[ " $commands " == *" ${words[i]} "* ]]; then
+                path+=" ${words[i]}" place=0
                 _hpcbatch_line "$path"
             else
                 ((place++))
@@ -76,6 +109,10 @@ _hpcbatch() {
         ((i++))
     done
     if [[ $word == -* && ! $is_over ]]; then
+        if [[ $word == --*=* ]]; then
+            if _hpcbatch_kind_of "${word%%=*}" '=?'; then _hpcbatch_values "$REPLY" "${word#*=}" "${word%%=*}="; fi
+            return
+        fi
         if [[ $word != --* && ${#word} -gt 2 ]] && _hpcbatch_kind_of "${word:0:2}" '=?'; then
             _hpcbatch_values "$REPLY" "${word:2}" "${word:0:2}"
             return

@@ -21,6 +21,18 @@ function __hpcbatch_at
     test "$at" = "$argv[1]"
 end
 
+# The values of a dependency: what may stand before the colon, $argv[2..], or behind it the jobs of $argv[1].
+function __hpcbatch_dependency
+    set -l word (commandline -ct | string replace -r '^--[a-z-]*=' '')
+    set -l before (string replace -r '[^,?]*$' '' -- $word)
+    if string match -q '*:*' -- (string replace -r '.*[,?]' '' -- $word)
+        set before (string replace -r '[^:]*$' '' -- $word)
+        string replace -r '^' -- $before (hpcbatch complete job $argv[1] 2>/dev/null)
+    else
+        string replace -r '^' -- $before $argv[2..-1]:
+    end
+end
+
 """
 _WORDS = {"file": "", "directory": "(__fish_complete_directories)", "user": "(__fish_complete_users)"}
 
@@ -73,6 +85,8 @@ def _completed(each: str, dialect: str) -> str:
     """What completes a word of the kind; "" where nothing but fish itself does."""
     if each.startswith("one-of:"):
         return each.removeprefix("one-of:").replace(",", " ")
+    if each.startswith("dependency:"):
+        return f"(__hpcbatch_dependency {dialect} {each.removeprefix('dependency:').replace(',', ' ')})"
     if each in ("job", "queue", "node"):
         return f"(hpcbatch complete {each} {dialect or 'slurm'} 2>/dev/null)"
     if each == "command":

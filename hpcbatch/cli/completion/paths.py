@@ -27,7 +27,7 @@ def _below(path: str, dialect: str, line: CommandLine) -> Iterator[At]:
 
 def kind(word: Word, choices: tuple[str, ...]) -> str:
     """As one word of a shell script: `job`, `one-of:oe,eo`."""
-    return f"{word}:{','.join(choices)}" if word is Word.ONE_OF else str(word)
+    return f"{word}:{','.join(choices)}" if word in (Word.ONE_OF, Word.DEPENDENCY) else str(word)
 
 
 def operand_kinds(line: CommandLine) -> list[str]:

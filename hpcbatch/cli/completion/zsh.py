@@ -11,6 +11,15 @@ _FUNCTIONS = r"""
 _hpcbatch_values() {
     local kind=$1 program=hpcbatch
     local -a found names
+    if [[ $kind == dependency:* ]]; then
+        compset -P '*[,?]'
+        if ! compset -P '*:'; then
+            names=(${(s:,:)${kind#dependency:}})
+            compadd -S : -a names
+            return
+        fi
+        kind=job
+    fi
     case $kind in
     (file) _files ;;
     (directory) _files -/ ;;

@@ -64,7 +64,6 @@ def _converse(session: Session, submitted: Submitted, *, has_terminal: bool) -> 
         if state_of(record).is_final:
             return record
         stream = interactive.attach(session.api, submitted, submitted.job_id, has_terminal=has_terminal)
-        beside = Pod(session.api, session.namespace, submitted.job_id).live() if has_terminal else None
     except UnknownJobError:
         return None
     except interactive.NotRunningError:
@@ -76,6 +75,7 @@ def _converse(session: Session, submitted: Submitted, *, has_terminal: bool) -> 
     complain(f"<<Starting on {hosts[0] if hosts else 'the host'}>>")
     hello = interactive.HELLO_TERMINAL if has_terminal else interactive.HELLO_STREAMS
     try:
+        beside = Pod(session.api, session.namespace, submitted.job_id).live if has_terminal else None
         Relay(stream, has_terminal=has_terminal, beside=beside).run(hello)
     except HpcBatchError as error:
         # a pod that ends may take its connection with it

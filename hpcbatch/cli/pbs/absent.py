@@ -6,7 +6,7 @@ import sys
 from functools import partial
 
 from hpcbatch.cli.common import Session, run
-from hpcbatch.cli.pbs.common import describe, printed_version
+from hpcbatch.cli.pbs.common import answered, describe
 
 
 def main() -> None:
@@ -15,7 +15,7 @@ def main() -> None:
 
 
 def _body(command: str, _session: Session) -> int:
-    if printed_version(sys.argv[1:]):
+    if answered(sys.argv[1:]):
         return 0
     from hpcbatch.dialects.pbs.absent import refusal
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 
 from hpcbatch.cli.common import NO_CONNECTION, Describe, EndedError, Session, complain
@@ -29,14 +30,22 @@ def describe(command: str, session: Session) -> Describe:
     return say
 
 
-def printed_version(arguments: Sequence[str]) -> bool:
-    """Whether the command line requested the version, which is printed then."""
-    from hpcbatch.dialects.pbs import errors, options, usage
+def answered(arguments: Sequence[str]) -> bool:
+    """Whether the command line is `--version` or `--help` alone, whose answer is printed then."""
+    if list(arguments) == ["--version"]:
+        from hpcbatch.dialects.pbs import errors, usage
 
-    if not options.wants_version(arguments):
-        return False
-    print(usage.VERSION.format(errors.PBS_VERSION))
-    return True
+        print(usage.VERSION.format(errors.PBS_VERSION))
+        return True
+    if list(arguments) == ["--help"]:
+        from hpcbatch.dialects.pbs.command_lines import command_lines
+        from hpcbatch.model.command_line import help_page
+
+        line = command_lines().get(sys.argv[0].rpartition("/")[2])
+        if line is not None:  # a command that is not here says so
+            print(help_page(line))
+        return line is not None
+    return False
 
 
 def check_server(session: Session, command: str, named: str | None = None) -> None:
@@ -106,7 +115,7 @@ def change_hold(
     """
     from hpcbatch.errors import ForbiddenError
 
-    if printed_version(arguments):
+    if answered(arguments):
         return 0
     options = parse(arguments)
     check_server(session, command)

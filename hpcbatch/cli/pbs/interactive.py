@@ -80,7 +80,6 @@ def _converse(session: Session, submitted: Submitted, shown_id: str) -> int:
         return 1
     try:
         stream = interactive.attach(session.api, submitted, submitted.job_id, has_terminal=True)
-        beside = Pod(session.api, session.namespace, submitted.job_id).live()
     except interactive.NotRunningError:
         complain(f"qsub: job {shown_id} apparently deleted")
         return 1
@@ -90,6 +89,7 @@ def _converse(session: Session, submitted: Submitted, shown_id: str) -> int:
     print(f"qsub: job {shown_id} ready\n", flush=True)
     lost = ""
     try:
+        beside = Pod(session.api, session.namespace, submitted.job_id).live
         Relay(stream, has_terminal=True, beside=beside).run(interactive.HELLO_TERMINAL)
     except HpcBatchError as error:
         # a pod that ends may take its connection with it

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from functools import partial
 
-from hpcbatch.cli.common import Session, run
-from hpcbatch.cli.pbs.common import check_server, describe, printed_version
+from hpcbatch.cli.common import Session, complain, run
+from hpcbatch.cli.pbs.common import answered, check_server, describe
 from hpcbatch.errors import ConflictError, ForbiddenError
 
 
@@ -15,10 +15,12 @@ def main() -> None:
 
 
 def _body(session: Session) -> int:
-    """It waits for the controller's decision, whatever -I says: that takes a moment only."""
-    if printed_version(sys.argv[1:]):
+    """It waits for the controller's decision, whatever -I says: that takes a moment only. As with PBS it is printed
+    with -I; without, a second line says so if it was denied.
+    """
+    if answered(sys.argv[1:]):
         return 0
-    from hpcbatch.cli.pbs.pbs_rsub import read_job
+    from hpcbatch.cli.pbs.pbs_rsub import read_job, tell_of_mail, why
     from hpcbatch.client import listing
     from hpcbatch.client.reservations import (
         DeniedReservationError,
@@ -28,7 +30,7 @@ def _body(session: Session) -> int:
     )
     from hpcbatch.dialects.pbs.errors import PbsError
     from hpcbatch.dialects.pbs.reservations import PBSE_UNKRESVID, UNKNOWN, read_id
-    from hpcbatch.dialects.pbs.rsub import read_ralter, refused_at_once
+    from hpcbatch.dialects.pbs.rsub import Mailing, read_ralter, refused_at_once
 
     asked = read_ralter(sys.argv[1:], session.now)
     number = read_id(asked.reservation, "pbs_ralter")
@@ -54,11 +56,17 @@ def _body(session: Session) -> int:
         refusal = refused_at_once(error.denied.code, str(error), "pbs_ralter")
         if refusal is not None:
             raise refusal from None
-        print(f"pbs_ralter: {shown} DENIED")
+        if asked.wait_s is not None:
+            print(f"pbs_ralter: {shown} DENIED")
+            return 0
+        print(f"pbs_ralter: {shown} ALTER REQUESTED")
+        complain(f"pbs_ralter: hpcbatch: it was denied: {why(error)}")
         return 0
     except ForbiddenError:
         raise PbsError("Unauthorized Request ", 15007 & 0xFF) from None
     except ConflictError:
         raise PbsError("Request invalid for state of job", 15018 & 0xFF) from None
-    print(f"pbs_ralter: {shown} CONFIRMED")
+    print(f"pbs_ralter: {shown} {'ALTER REQUESTED' if asked.wait_s is None else 'CONFIRMED'}")
+    if asked.mail != Mailing():
+        tell_of_mail(session, spec, "pbs_ralter")
     return 0

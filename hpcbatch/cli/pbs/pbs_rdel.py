@@ -6,7 +6,7 @@ import sys
 from functools import partial
 
 from hpcbatch.cli.common import NO_CONNECTION, Session, complain, run
-from hpcbatch.cli.pbs.common import check_server, describe, printed_version
+from hpcbatch.cli.pbs.common import answered, check_server, describe
 from hpcbatch.errors import ForbiddenError, HpcBatchError, NotFoundError
 
 _PBSE_PERM = 15007
@@ -17,7 +17,7 @@ def main() -> None:
 
 
 def _body(session: Session) -> int:
-    if printed_version(sys.argv[1:]):
+    if answered(sys.argv[1:]):
         return 0
     from hpcbatch.client.reservations import NoReservationError, find_reservation, remove_reservation
     from hpcbatch.dialects.pbs.errors import PbsError
@@ -36,7 +36,8 @@ def _body(session: Session) -> int:
             continue
         shown = f"{name.partition('.')[0]}.{session.server}"
         try:
-            remove_reservation(session.api, find_reservation(session.api, number))
+            found = find_reservation(session.api, number)
+            remove_reservation(session.api, found, f"{session.user}@{session.host}")
         except NO_CONNECTION:
             raise
         except (NoReservationError, NotFoundError):

@@ -6,7 +6,7 @@ import sys
 from functools import partial
 
 from hpcbatch.cli.common import Session, complain, run
-from hpcbatch.cli.pbs.common import check_server, describe, printed_version
+from hpcbatch.cli.pbs.common import answered, check_server, describe
 
 
 def main() -> None:
@@ -14,7 +14,7 @@ def main() -> None:
 
 
 def _body(session: Session) -> int:
-    if printed_version(sys.argv[1:]):
+    if answered(sys.argv[1:]):
         return 0
     from hpcbatch.client.nodes import list_nodes
     from hpcbatch.client.reservations import list_reservations

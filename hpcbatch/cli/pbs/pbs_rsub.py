@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from hpcbatch.cli.common import Session, complain, run
-from hpcbatch.cli.pbs.common import check_server, describe, printed_version
+from hpcbatch.cli.pbs.common import answered, check_server, describe
 from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from hpcbatch.model.reservation import ReservationSpec
     from hpcbatch.model.spec import JobSpec
 
 
@@ -19,11 +20,12 @@ def main() -> None:
 
 
 def _body(session: Session) -> int:
-    if printed_version(sys.argv[1:]):
+    if answered(sys.argv[1:]):
         return 0
     from hpcbatch.api.names import SYSTEM_NAMESPACE
     from hpcbatch.client.request_ids import random_id
     from hpcbatch.client.reservations import DeniedReservationError, make_reservation
+    from hpcbatch.dataclass import replace
     from hpcbatch.dialects.pbs.rsub import read_rsub, refused_at_once
 
     asked = read_rsub(
@@ -35,9 +37,12 @@ def _body(session: Session) -> int:
         node_cpus=partial(_node_cpus, session),
     )
     check_server(session, "pbs_rsub")
-    namespace = SYSTEM_NAMESPACE if asked.spec.is_maintenance else session.namespace
+    spec = replace(asked.spec, server=session.server)
+    namespace = session.namespace
+    if spec.is_maintenance:
+        spec, namespace = replace(spec, attributes={**spec.attributes, "owner": session.user}), SYSTEM_NAMESPACE
     try:
-        made = make_reservation(session.api, namespace, asked.spec, f"pbs-{random_id(10)}")
+        made = make_reservation(session.api, namespace, spec, f"pbs-{random_id(10)}")
     except DeniedReservationError as error:
         refusal = refused_at_once(error.denied.code, str(error), "pbs_rsub")
         if refusal is not None:
@@ -46,16 +51,31 @@ def _body(session: Session) -> int:
         if asked.wait_s is not None:
             print(f"{name} DENIED")
             return 0
-        # as PBS does, which tells later, by a letter, that its scheduler has denied it
         print(f"{name} UNCONFIRMED")
-        complain(f"pbs_rsub: hpcbatch: it was denied: {_why(error)}")
+        complain(f"pbs_rsub: hpcbatch: it was denied: {why(error)}")
         return 0
     is_told = asked.wait_s is not None or asked.spec.is_maintenance
     print(f"{made.status.id}.{session.server} {'CONFIRMED' if is_told else 'UNCONFIRMED'}")
+    tell_of_mail(session, spec, "pbs_rsub")
     return 0
 
 
-def _why(error: Exception) -> str:
+def tell_of_mail(session: Session, spec: ReservationSpec, command: str) -> None:
+    """What of the mail that was requested will not come."""
+    from hpcbatch.client.queues import mail_rules
+    from hpcbatch.model.mail import recipients
+
+    if not (spec.mail_points or spec.mail_users) or spec.mail_points == "n":
+        return
+    rules = mail_rules(session.api)
+    if rules is None:
+        complain(f"{command}: this site sends no mail; -m and -M are only kept with the reservation")
+        return
+    for why in recipients(spec.mail_users, rules, f"{session.user}@{spec.submit_host}")[1]:
+        complain(f"{command}: {why}")
+
+
+def why(error: Exception) -> str:
     from hpcbatch.client.reservations import DeniedReservationError
     from hpcbatch.model.reservation import Denial
 

@@ -6,7 +6,7 @@ import sys
 from functools import partial
 
 from hpcbatch.cli.common import Session, complain, run
-from hpcbatch.cli.pbs.common import check_server, describe, printed_version
+from hpcbatch.cli.pbs.common import answered, check_server, describe
 from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def _mark(session: Session, options: PbsnodesOptions) -> int:
 
 
 def _body(session: Session) -> int:
-    if printed_version(sys.argv[1:]):
+    if answered(sys.argv[1:]):
         return 0
     from hpcbatch.cli.pbs.cluster import with_members
     from hpcbatch.client.nodes import list_nodes

@@ -6,7 +6,7 @@ import sys
 from functools import partial
 
 from hpcbatch.cli.common import EndedError, Session, run
-from hpcbatch.cli.pbs.common import check_server, describe, for_each_job, printed_version
+from hpcbatch.cli.pbs.common import answered, check_server, describe, for_each_job
 from hpcbatch.errors import RefusedError
 from hpcbatch.typed import TYPE_CHECKING
 
@@ -22,7 +22,7 @@ def main() -> None:
 
 
 def _body(session: Session) -> int:
-    if printed_version(sys.argv[1:]):
+    if answered(sys.argv[1:]):
         return 0
     from hpcbatch.client import holds
     from hpcbatch.client.alter import alter_with_members

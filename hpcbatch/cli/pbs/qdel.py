@@ -6,7 +6,7 @@ import sys
 from functools import partial
 
 from hpcbatch.cli.common import Session, run
-from hpcbatch.cli.pbs.common import check_server, describe, for_each_job, printed_version
+from hpcbatch.cli.pbs.common import answered, check_server, describe, for_each_job
 from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ def main() -> None:
 
 
 def _body(session: Session) -> int:
-    if printed_version(sys.argv[1:]):
+    if answered(sys.argv[1:]):
         return 0
     from hpcbatch.client import changes
     from hpcbatch.dialects.pbs.ids import row_id

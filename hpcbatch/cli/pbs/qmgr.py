@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from hpcbatch.cli.common import NO_CONNECTION, EndedError, Session, complain, run
-from hpcbatch.cli.pbs.common import check_server, describe, printed_version
+from hpcbatch.cli.pbs.common import answered, check_server, describe
 from hpcbatch.dialects.pbs.qmgr_attributes import Kind
 from hpcbatch.dialects.pbs.qmgr_change import QmgrError
 from hpcbatch.dialects.pbs.qmgr_parse import BadRequestError, Name, Request, Verb, parse_request, requests_in
@@ -28,7 +28,7 @@ def main() -> None:
 
 
 def _body(session: Session) -> int:
-    if printed_version(sys.argv[1:]):
+    if answered(sys.argv[1:]):
         return 0
     from hpcbatch.client.queues import list_queues
     from hpcbatch.dialects.pbs.qmgr_parse import parse_qmgr

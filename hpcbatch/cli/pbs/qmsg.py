@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from hpcbatch.cli.common import Session, run
-from hpcbatch.cli.pbs.common import check_server, describe, for_each_job, printed_version
+from hpcbatch.cli.pbs.common import answered, check_server, describe, for_each_job
 from hpcbatch.errors import JobFinishedError, RefusedError
 from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.typed import TYPE_CHECKING
@@ -23,7 +23,7 @@ def main() -> None:
 
 
 def _body(session: Session) -> int:
-    if printed_version(sys.argv[1:]):
+    if answered(sys.argv[1:]):
         return 0
     from hpcbatch.dialects.pbs.messages import parse_qmsg
 

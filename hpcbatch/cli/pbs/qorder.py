@@ -6,7 +6,7 @@ import sys
 from functools import partial
 
 from hpcbatch.cli.common import NO_CONNECTION, Session, complain, run
-from hpcbatch.cli.pbs.common import Jobs, check_server, describe, printed_version
+from hpcbatch.cli.pbs.common import Jobs, answered, check_server, describe
 from hpcbatch.errors import HpcBatchError, JobFinishedError, RefusedError
 from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.typed import TYPE_CHECKING
@@ -20,7 +20,7 @@ def main() -> None:
 
 
 def _body(session: Session) -> int:
-    if printed_version(sys.argv[1:]):
+    if answered(sys.argv[1:]):
         return 0
     from hpcbatch.client.order import exchange
     from hpcbatch.dialects.pbs.errors import describe as pbs_describe

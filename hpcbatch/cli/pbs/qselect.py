@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from hpcbatch.cli.common import Session, run
-from hpcbatch.cli.pbs.common import check_server, describe, printed_version
+from hpcbatch.cli.pbs.common import answered, check_server, describe
 from hpcbatch.record.rows import row_of
 from hpcbatch.typed import TYPE_CHECKING
 
@@ -21,7 +21,7 @@ def main() -> None:
 
 
 def _body(session: Session) -> int:
-    if printed_version(sys.argv[1:]):
+    if answered(sys.argv[1:]):
         return 0
     from hpcbatch.dialects.pbs.ids import row_id
     from hpcbatch.dialects.pbs.qselect import parse_qselect

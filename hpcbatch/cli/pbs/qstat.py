@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
 from hpcbatch.cli.common import NO_CONNECTION, Session, complain, run
-from hpcbatch.cli.pbs.common import Jobs, check_server, describe, printed_version
+from hpcbatch.cli.pbs.common import Jobs, answered, check_server, describe
 from hpcbatch.errors import HpcBatchError, JobFinishedError, UnknownQueueError
 from hpcbatch.record.rows import row_of
 from hpcbatch.typed import TYPE_CHECKING, NamedTuple
@@ -26,7 +26,7 @@ def main() -> None:
 
 
 def _body(session: Session) -> int:
-    if printed_version(sys.argv[1:]):
+    if answered(sys.argv[1:]):
         return 0
     from hpcbatch.dialects.pbs.qstat_options import About, parse_qstat
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from hpcbatch.cli.common import Session, run
-from hpcbatch.cli.pbs.common import check_server, describe, printed_version
+from hpcbatch.cli.pbs.common import answered, check_server, describe
 from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ def main() -> None:
 
 def _body(session: Session) -> int:
     arguments = sys.argv[1:]
-    if printed_version(arguments):
+    if answered(arguments):
         return 0
     from hpcbatch.cli.script import read_script
 

@@ -96,7 +96,7 @@ def delete_reservation(session: Session, words: Sequence[str]) -> int:
     if any(uses(row, name) and row.state not in WAITING for row in rows):
         raise SlurmUsageError(f"{wrong}Requested reservation is in use")
     try:
-        remove_reservation(session.api, record)
+        remove_reservation(session.api, record, f"{session.user}@{session.host}")
     except HpcBatchError as error:
         raise _refusal(wrong, error) from None
     return 0

@@ -137,13 +137,13 @@ def _associations(session: Session, command: ScontrolCommand) -> int:
 def _steps(session: Session, command: ScontrolCommand) -> int:
     from hpcbatch.client import listing
     from hpcbatch.client.arrays import own_rows
-    from hpcbatch.client.records import exactly, running_statuses
+    from hpcbatch.client.records import exactly, running_records
     from hpcbatch.dialects.slurm.steps import steps_of
 
     named, step = scontrol_show.read_step(command.operand)
     if named is None:
         rows = listing.list_rows(session.api, session.namespace, finished=False)
-        statuses = running_statuses(session.api, session.namespace)
+        records = running_records(session.api, session.namespace)
     else:
         found = listing.find_all(session.api, session.namespace, [named.number]).get(named.number)
         if found is None:
@@ -151,9 +151,8 @@ def _steps(session: Session, command: ScontrolCommand) -> int:
         rows = [found]
         if found.array_indices:
             rows = list(own_rows(session.api, found, named.members, ended=False).values())
-        records = [one for row in rows for one in exactly(session.api, session.namespace, row.job_id)]
-        statuses = {record.job_id: record.status for record in records}
-    steps = [one for one in steps_of(rows, statuses) if step in {"", one.name}]
+        records = {one.job_id: one for row in rows for one in exactly(session.api, session.namespace, row.job_id)}
+    steps = [one for one in steps_of(rows, records) if step in {"", one.name}]
     if not steps and named is not None:
         raise SlurmAnswer(scontrol_show.step_not_found(command.operand), 1)
     text = scontrol_show.format_steps(steps, session.zone, time_format=command.time_format, one_line=command.one_line)

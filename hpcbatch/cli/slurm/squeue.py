@@ -49,12 +49,12 @@ def _show(session: Session, options: SqueueOptions) -> int:
         from hpcbatch.dialects.slurm import squeue_steps
 
         complain(complaint(squeue_steps.columns_of(options), "squeue: error: Invalid job step"))
-        from hpcbatch.client.records import running_statuses
+        from hpcbatch.client.records import running_records
 
         rows = listing.list_rows(session.api, session.namespace, finished=False)
-        statuses = running_statuses(session.api, session.namespace)
+        records = running_records(session.api, session.namespace)
         rows = rows if options.shows_hidden else _visible(session, rows)
-        sys.stdout.write(squeue_steps.format_steps(rows, statuses, options, session.now, session.zone))
+        sys.stdout.write(squeue_steps.format_steps(rows, records, options, session.now, session.zone))
         return 0
     from hpcbatch.dialects.slurm.squeue import MIN_JOB_AGE, check_ids, columns_of, format_queue, needs_records
     from hpcbatch.dialects.slurm.states import ACTIVE

@@ -44,5 +44,5 @@ def _fairness(session: Session) -> Fairness | None:
     from hpcbatch.client.priorities import Ranks
     from hpcbatch.dialects.slurm.sshare import Fairness
 
-    shares = Ranks(session.api, session.namespace, accounts, config, session.now).shares()
-    return Fairness(shares, config.is_fair_tree)
+    ranks = Ranks(session.api, session.namespace, accounts, config, session.now)
+    return Fairness(ranks.shares(), config.is_fair_tree, ranks.committed())

@@ -81,8 +81,8 @@ COMMANDS: Final[Mapping[str, Command]] = {
             "hms": Option("times as hours, minutes and seconds"),
             "sum": Option("how many jobs are in each state"),
             "UF": Option("with -l, lines of any length"),
-            "aff": Option("with -l, as it is"),
-            "gpu": Option("with -l, as it is"),
+            "aff": Option("changes nothing: -l shows it"),
+            "gpu": Option("changes nothing: -l shows it"),
             "noheader": _FORMAT["noheader"],
             "o": _FORMAT["o"],
             "json": _FORMAT["json"],
@@ -96,23 +96,23 @@ COMMANDS: Final[Mapping[str, Command]] = {
         {
             "l": Option("the names of signals"),
             "s": Option("send this signal", "=", "signal"),
-            "r": Option("as it is"),
-            "b": Option("as it is"),
-            "d": Option("the job counts as done: not here"),
+            "r": Option("changes nothing"),
+            "b": Option("changes nothing"),
+            "d": Option("changes nothing: the job does not count as done"),
             "stat": Option("jobs in this state", "=", "run|pend|susp"),
-            "C": Option("the reason, which nobody keeps", "=", "reason"),
+            "C": Option("a reason, which is not kept", "=", "reason"),
             **_SELECT,
         },
     ),
     "bstop": Command(
         "suspend jobs",
         "bstop [-u user|all] [-q queue] [-m host] [-J name] [-g group] [-app profile] [-a] [-C reason] [jobid ... | 0]",
-        {"a": Option("all jobs"), "C": Option("the reason, which nobody keeps", "=", "reason"), **_SELECT},
+        {"a": Option("all jobs"), "C": Option("a reason, which is not kept", "=", "reason"), **_SELECT},
     ),
     "bresume": Command(
         "go on with suspended jobs",
         "bresume [-u user|all] [-q queue] [-m host] [-J name] [-g group] [-app profile] [-C reason] [jobid ... | 0]",
-        {"C": Option("the reason, which nobody keeps", "=", "reason"), **_SELECT},
+        {"C": Option("a reason, which is not kept", "=", "reason"), **_SELECT},
     ),
     "bswitch": Command(
         "move waiting jobs to another queue",
@@ -141,7 +141,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "bpeek": Command(
         "show the output of a running job",
         "bpeek [-f] [-q queue | -m host | -J name | jobid]",
-        {"f": Option("go on with what comes"), "q": _QUEUE, "m": _HOST, "J": _NAME},
+        {"f": Option("print also what the job writes from now on"), "q": _QUEUE, "m": _HOST, "J": _NAME},
     ),
     "bmod": Command(
         "change a job",
@@ -154,7 +154,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
         "[-J name] [-P project] [-T t0,t1] [-C t0,t1] [-D t0,t1] [-S t0,t1] [jobid ...]",
         {
             "a": Option("all jobs"),
-            "b": Option("short"),
+            "b": Option("a short form"),
             "d": Option("jobs that have ended"),
             "e": Option("jobs that have failed"),
             "l": Option("each event"),
@@ -163,13 +163,13 @@ COMMANDS: Final[Mapping[str, Command]] = {
             "s": Option("jobs that are suspended"),
             "w": _WIDE,
             "t": Option("events in order of time"),
-            "n": Option("files of events, which are not here", "=", "files"),
+            "n": Option("refused: there are no event files", "=", "files"),
             "u": _USER,
             "q": _QUEUE,
             "m": _HOST,
             "J": _NAME,
             "P": _PROJECT,
-            "T": Option("events between these times: not here", "=", "t0,t1"),
+            "T": Option("refused: events between these times", "=", "t0,t1"),
             "C": Option("jobs that ended between these times", "=", "t0,t1"),
             "D": Option("jobs that started between these times", "=", "t0,t1"),
             "S": Option("jobs submitted between these times", "=", "t0,t1"),
@@ -180,7 +180,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
         "bacct [-b] [-d] [-e] [-l] [-w] [-x] [-u user|all] [-q queue] [-m host] [-P project] [-C t0,t1] [-D t0,t1] "
         "[-S t0,t1] [jobid ...]",
         {
-            "b": Option("short"),
+            "b": Option("a short form"),
             "d": Option("jobs that are done"),
             "e": Option("jobs that have failed"),
             "l": _LONG,
@@ -201,7 +201,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
         {
             "l": _LONG,
             "w": _WIDE,
-            "r": Option("with -l, as it is"),
+            "r": Option("changes nothing: -l shows it"),
             "u": Option("queues that this user may use", "=", "user|all", Word.USER),
             "m": Option("queues that reach this host", "=", "host", Word.NODE),
             **_FORMAT,
@@ -216,7 +216,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
             "w": _WIDE,
             "a": Option("all hosts"),
             "X": Option("each host by itself"),
-            "e": Option("as it is"),
+            "e": Option("changes nothing"),
             **_FORMAT,
         },
         Word.NODE,
@@ -258,10 +258,18 @@ def parse(command: str, argv: Sequence[str]) -> Line:
                 value, at = argv[at], at + 1
             found[name] = value
     if "h" in found and "h" not in of.options:
-        raise LsfAnswer(usage(command))
+        raise LsfAnswer(help_of(command))
     if "V" in found and "V" not in of.options:
         raise LsfAnswer(VERSION)
     return Line(found, tuple(argv[at:]))
+
+
+def help_of(command: str) -> str:
+    """What -h prints."""
+    from hpcbatch.dialects.lsf.command_lines import command_lines
+    from hpcbatch.model.command_line import help_page
+
+    return help_page(command_lines()[command])
 
 
 def usage(command: str) -> str:

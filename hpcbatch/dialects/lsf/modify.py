@@ -88,7 +88,9 @@ def read_bmod(
     raise_all(parsed.problems)
     names = {each.name for each in parsed.given}
     if "h" in names:
-        raise LsfAnswer(USAGE)
+        from hpcbatch.dialects.lsf.commands import help_of
+
+        raise LsfAnswer(help_of("bmod"))
     if "V" in names:
         from hpcbatch.dialects.lsf.errors import VERSION
 

@@ -11,7 +11,6 @@ from functools import partial
 from hpcbatch.dialects.lsf import values
 from hpcbatch.dialects.lsf.depend import DependSyntaxError, DependUnmetError, Lookup, parse_dependency
 from hpcbatch.dialects.lsf.errors import LsfAnswer, LsfError
-from hpcbatch.dialects.lsf.help import USAGE
 from hpcbatch.dialects.lsf.options import Given, read
 from hpcbatch.dialects.lsf.request import Request
 from hpcbatch.dialects.lsf.settings import attributes, environment_of, mail_points, process_limits, told, warn_signal
@@ -118,7 +117,9 @@ def read_submission(
 def _answer(given: Sequence[Given]) -> None:
     names = {each.name for each in given}
     if "h" in names:
-        raise LsfAnswer(USAGE)
+        from hpcbatch.dialects.lsf.commands import help_of
+
+        raise LsfAnswer(help_of("bsub"))
     if "V" in names:
         from hpcbatch.dialects.lsf.errors import VERSION
 

@@ -26,7 +26,19 @@ COMMANDS: Mapping[str, Absent] = {
         _NOT_HERE, "`qsub` reads NQSV's options as they are; `hpcbatch explain` shows what becomes of them"
     ),
     "pbs_attach": Absent(_OUTSIDE, "all that a job starts belongs to it without being attached"),
-    "pbs_dataservice": Absent(_NOT_HERE, _NO_DAEMONS),
+    **dict.fromkeys(
+        (
+            "pbs_comm",
+            "pbs_dataservice",
+            "pbs_ds_password",
+            "pbs_idled",
+            "pbs_iff",
+            "pbs_mom",
+            "pbs_sched",
+            "pbs_server",
+        ),
+        Absent(_NOT_HERE, _NO_DAEMONS),
+    ),
     "pbs_hostn": Absent(_NOT_HERE, "`getent hosts NAME` shows what a host's name means"),
     "pbs_mkdirs": Absent(_NOT_HERE, "there are no spool directories to make: Kubernetes keeps jobs"),
     "pbs_mpihp": Absent(_NOT_HERE, _ON_MPI),
@@ -42,6 +54,8 @@ COMMANDS: Mapping[str, Absent] = {
     "pbs_tclsh": Absent(_NOT_HERE, "`qstat -f -F json`, `pbsnodes -F json` and `qmgr` serve programs"),
     "pbs_tmrsh": Absent(_OUTSIDE, "in a script it reaches the hosts of the job; from outside nobody reaches them", 255),
     "pbs_wish": Absent(_NOT_HERE, "`qstat -f -F json`, `pbsnodes -F json` and `qmgr` serve programs"),
+    "pbs_topologyinfo": Absent(_NOT_HERE, "`pbsnodes -a` and `lshosts` show the CPUs of hosts"),
+    "pbs_upgrade_job": Absent(_NOT_HERE, _NO_DAEMONS),
     "pbsdsh": Absent(
         _OUTSIDE, "in a script it starts programs on the hosts of the job; `srun` does so from a login, too"
     ),

@@ -6,8 +6,10 @@ import re
 from collections.abc import Iterator, Mapping
 
 from hpcbatch.dialects.pbs import options, pbsfs, tracejob, usage
+from hpcbatch.dialects.pbs.depend import KINDS
 from hpcbatch.dialects.pbs.table import OPTIONS
 from hpcbatch.model.command_line import CommandLine, Flag, Word
+from hpcbatch.model.dependency import DependencyKind
 from hpcbatch.model.outcome import Fate
 from hpcbatch.typed import Final, NamedTuple
 
@@ -243,14 +245,18 @@ _RSUB_FLAGS: Final = (
 )
 _WORDS: Final[Mapping[str, Mapping[str, Word]]] = {
     "": {"e": Word.FILE, "o": Word.FILE, "S": Word.FILE, "q": Word.QUEUE, "u": Word.USER},
-    "qsub": {"d": Word.DIRECTORY, "w": Word.DIRECTORY, "u": Word.TEXT},
+    "qsub": {"d": Word.DIRECTORY, "w": Word.DIRECTORY, "u": Word.TEXT, "W": Word.DEPENDENCY},
+    "qalter": {"W": Word.DEPENDENCY},
     "pbs_rsub": {"q": Word.TEXT},
     "pbs_ralter": {"q": Word.TEXT},
     "pbs_rdel": {"q": Word.TEXT},
     "tracejob": {"p": Word.DIRECTORY},
 }
 """What values of letters stand for: "" in all commands, the rest in one."""
+_DEPEND: Final = tuple(f"depend={kind}" for kind in KINDS if kind != DependencyKind.ON)
 _CHOICES: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
+    ("qsub", "W"): _DEPEND,
+    ("qalter", "W"): _DEPEND,
     ("qsub", "j"): ("oe", "eo", "n"),
     ("qalter", "j"): ("oe", "eo", "n"),
     ("qsub", "r"): ("y", "n"),
@@ -271,6 +277,7 @@ def command_lines() -> dict[str, CommandLine]:
             flags=(
                 *(_qsub_flags() if name == "qsub" else _flags(name, of.letters, of.meanings)),
                 *(_RSUB_FLAGS if name == "pbs_rsub" else ()),
+                Flag(("--help",), about="print this text"),
                 Flag(("--version",), about="print the version"),
             ),
             operands=of.operands,
@@ -286,7 +293,9 @@ def _flags(command: str, letters: str, meanings: Mapping[str, str]) -> Iterator[
         takes = "=" if letters[index + 1 : index + 2] == ":" else ""
         choices = _CHOICES.get((command, letter), ())
         of_all = _WORDS[""].get(letter, Word.TEXT)
-        word = Word.ONE_OF if choices else _WORDS.get(command, {}).get(letter, of_all) if takes else Word.TEXT
+        word = _WORDS.get(command, {}).get(letter, of_all) if takes else Word.TEXT
+        if choices and word is Word.TEXT:
+            word = Word.ONE_OF
         value = re.search(rf"\[-{letter} ((?:[^][\s]|\[[^]\s]*\])+)\]", _COMMANDS[command].usage) if takes else None
         shown = value[1] if value else ""
         yield Flag((f"-{letter}",), takes, meanings[letter], shown, word, choices)

@@ -14,7 +14,7 @@ from hpcbatch.typed import TYPE_CHECKING
 if TYPE_CHECKING:
     from hpcbatch.model.record import JobRecord
 
-_KINDS = {kind.value: kind for kind in DependencyKind if kind not in {"aftercorr", "singleton"}}
+KINDS = {kind.value: kind for kind in DependencyKind if kind not in {"aftercorr", "singleton"}}
 _OF_ARRAYS = {
     f"{when}{how}array": DependencyKind(f"{when}{'' if how == 'start' else how}")
     for when in ("after", "before")
@@ -45,7 +45,7 @@ def parse_depend(text: str, server: str | None = None, origin: Origin = COMMAND_
             raise not_supported(f"-W depend={word}", origin)
         if word in _OF_ARRAYS and any("][" in value for value in values):
             raise not_supported(f"-W depend={word} on some of an array's members", origin)
-        kind = _KINDS.get(word) or _OF_ARRAYS.get(word)
+        kind = KINDS.get(word) or _OF_ARRAYS.get(word)
         if kind is None or not values or not all(values):
             raise DependSyntaxError
         if kind is DependencyKind.ON:

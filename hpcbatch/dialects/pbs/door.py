@@ -21,6 +21,8 @@ from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hpcbatch.model.command_line import CommandLine
+    from hpcbatch.model.mail import Mail
+    from hpcbatch.record.reservation import ReservationRecord
 
 WORDS = RunnerWords(
     own_tools=("pbsdsh", "pbs_tmrsh"),
@@ -89,6 +91,12 @@ def _resized(spec: JobSpec) -> JobSpec:
     return without_resources(spec)
 
 
+def _reservation_mails(record: ReservationRecord, now: datetime) -> list[Mail]:
+    from hpcbatch.dialects.pbs.reservation_mail import reservation_mails
+
+    return reservation_mails(record, now)
+
+
 def _option_tables() -> dict[str, list[tuple[str, ...]]]:
     from hpcbatch.dialects.pbs.option_tables import tables
 
@@ -119,5 +127,6 @@ DOOR = Door(
         delivers_output_at_end=True,
     ),
     mails=mails,
+    reservation_mails=_reservation_mails,
     resized=_resized,
 )

@@ -19,7 +19,7 @@ from hpcbatch.dialects.pbs.errors import (
 )
 from hpcbatch.dialects.pbs.resources import Resources
 from hpcbatch.dialects.pbs.settings import MAX_RUN, Settings, illegal
-from hpcbatch.dialects.pbs.values import DEFAULT_PROJECT
+from hpcbatch.dialects.pbs.values import DEFAULT_PROJECT, parse_mail_users
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.array import Array
 from hpcbatch.model.dependency import Dependency
@@ -257,10 +257,10 @@ class OptionReader(NamedTuple):
         value = self.value("M")
         if value is None:
             return ()
-        users = tuple(part.strip() for part in value.split(","))
-        if any(not user or any(char.isspace() for char in user) for user in users):
-            raise illegal("M", self.origin("M"))
-        return users
+        try:
+            return parse_mail_users(value)
+        except HpcBatchError:
+            raise illegal("M", self.origin("M")) from None
 
     def umask(self) -> int:
         value = self.value("umask")

@@ -59,11 +59,6 @@ def words(arguments: Iterable[str]) -> tuple[Word, ...]:
     return tuple(Word(argument) for argument in arguments)
 
 
-def wants_version(arguments: Sequence[str]) -> bool:
-    """Whether the command line is `--version` alone, which is all that the real commands know of it."""
-    return list(arguments) == ["--version"]
-
-
 def getopt(
     arguments: Sequence[Word],
     letters: str,

@@ -125,8 +125,6 @@ def set_elsewhere(kind: Kind, attribute: str = "") -> str:
         return "Kubernetes decides who may; ClusterRole hpcbatch-operator has an operator's rights (docs/pbs.md)"
     if attribute.startswith("preempt_"):
         return "the site's administrator sets it in site.yaml: key preemption (docs/accounts.md)"
-    if kind is Kind.QUEUE and attribute == "backfill_depth":
-        return "planned starts are counted over all queues, which share nodes: set server backfill_depth"
     if attribute and kind in _IN_SITE and attribute not in _IN_SITE[kind]:
         return _NOWHERE
     return _WHERE.get(kind, "there are no hooks")

@@ -10,6 +10,7 @@ from hpcbatch.dialects.pbs.qmgr_attributes import PUBLIC, READ_ONLY, Kind, set_e
 from hpcbatch.dialects.pbs.qmgr_parse import Setting, Verb
 from hpcbatch.dialects.pbs.values import parse_duration, parse_size
 from hpcbatch.errors import HpcBatchError
+from hpcbatch.model.queue_fields import MOST_DEPTH
 from hpcbatch.typed import NamedTuple
 
 _TRUE, _FALSE = frozenset({"true", "t", "1", "y"}), frozenset({"false", "f", "0", "n"})
@@ -78,6 +79,8 @@ def queue_change(settings: Sequence[Setting], verb: Verb, routes_to: Sequence[st
             limits[limit[0]] = None if verb is Verb.UNSET else _amount(setting, limit[1])
         elif setting.name == "Priority" and not setting.resource:
             limits["priority"] = None if verb is Verb.UNSET else _priority(setting)
+        elif setting.name == "backfill_depth" and not setting.resource:
+            limits["backfillDepth"] = None if verb is Verb.UNSET or not setting.value else depth(setting)
         elif setting.name in {"enabled", "started"} and not setting.resource:
             switch = False if verb is Verb.UNSET else boolean(setting)
             enabled, started = (switch, started) if setting.name == "enabled" else (enabled, switch)
@@ -190,6 +193,15 @@ def _not_set(kind: Kind, setting: Setting) -> QmgrError:
 
 def illegal(setting: Setting, note: str = "") -> QmgrError:
     return QmgrError(PBSE_BADATVAL, f"Illegal attribute or resource value  {setting}", note)
+
+
+def depth(setting: Setting) -> int:
+    """A `backfill_depth`. Raises QmgrError."""
+    digits = setting.value
+    found = int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 9 else MOST_DEPTH + 1
+    if setting.op != "=" or found > MOST_DEPTH:
+        raise illegal(setting, f"expected 0 to {MOST_DEPTH}")
+    return found
 
 
 def boolean(setting: Setting) -> bool:

@@ -148,6 +148,7 @@ def queue_attributes(queue: QueueRow, count: JobCounts) -> Attributes:
         *([("route_destinations", ",".join(queue.destinations))] if queue.destinations else ()),
         *([("route_held_jobs", "True")] if queue.routes_held else ()),
         *([("route_waiting_jobs", "True")] if queue.routes_waiting else ()),
+        *([] if queue.backfill_depth is None else [("backfill_depth", str(queue.backfill_depth))]),
         ("enabled", str(queue.is_open)),
         ("started", str(queue.is_started)),
     ]

@@ -147,8 +147,8 @@ def _full(record: ReservationRecord, shown: Shown) -> str:
         ("Authorized_Hosts", given.get("Authorized_Hosts", "")),
         ("server", shown.server),
         ("ctime", _moment(record.created, shown)),
-        ("Mail_Points", given.get("Mail_Points", "")),
-        ("Mail_Users", given.get("Mail_Users", "")),
+        ("Mail_Points", spec.mail_points),
+        ("Mail_Users", ",".join(spec.mail_users)),
         ("mtime", "" if status.changed is None else ctime(status.changed, shown.zone)),
     ]
     if spec.rule:

@@ -12,8 +12,9 @@ from hpcbatch.dataclass import replace
 from hpcbatch.dialects.pbs import options, usage
 from hpcbatch.dialects.pbs.errors import PbsError, PbsUsageError
 from hpcbatch.dialects.pbs.options import Option, Parsed
+from hpcbatch.dialects.pbs.reservation_mail import parse_mail_points
 from hpcbatch.dialects.pbs.resource_list import split_resources
-from hpcbatch.dialects.pbs.values import parse_date, parse_duration
+from hpcbatch.dialects.pbs.values import parse_date, parse_duration, parse_mail_users
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.reservation import NOT, Denial, Flag, ReservationSpec
@@ -75,6 +76,20 @@ class Times(NamedTuple):
         return start, end
 
 
+class Mailing(NamedTuple):
+    """-m and -M, where they are given."""
+
+    points: str | None = None
+    users: tuple[str, ...] | None = None
+
+    def applied(self, spec: ReservationSpec) -> ReservationSpec:
+        return replace(
+            spec,
+            mail_points=spec.mail_points if self.points is None else self.points,
+            mail_users=spec.mail_users if self.users is None else self.users,
+        )
+
+
 def refused_at_once(code: Denial, message: str, command: str) -> PbsError | None:
     """None for what a scheduler would have found."""
     if code not in _DENIED:
@@ -100,6 +115,7 @@ def read_rsub(
     wrong = [*parsed.errors]
     given = {option.name: option.value for option in parsed.options}
     times = _times(parsed, now, wrong, "pbs_rsub")
+    mail = _mail(given, wrong)
     wait_s = _wait(given.get("I"), wrong, least=None)
     if (queue := given.get("q")) is not None and not queue.startswith("@"):
         wrong.append('illegal -q value: format "@server"')
@@ -127,13 +143,14 @@ def read_rsub(
         text = "pbs_rsub error: a valid PBS_TZID timezone environment variable is required."
         raise PbsError("", 2, usage=text)
     if hosts:
-        return Rsub(_of_hosts(hosts, times.settled(now), given, host, node_cpus()), None)
+        spec = _of_hosts(hosts, times.settled(now), given, host, node_cpus())
+        return Rsub(mail.applied(spec), None)
     job = read_job([part for option in parsed.options if option.name == "l" for part in ("-l", option.value)])
     if times.duration is None and job.walltime_s is not None:
         times = times._replace(duration=timedelta(seconds=job.walltime_s))
     spec = _of_chunks(parsed, times.settled(now), job, host)
     spec = replace(spec, rule=rule, zone=zone if rule else "")
-    return Rsub(spec, wait_s)
+    return Rsub(mail.applied(spec), wait_s)
 
 
 def _of_hosts(
@@ -206,8 +223,21 @@ def _select(chunks: Sequence[Chunk]) -> str:
 
 def _shown(given: Mapping[str, str]) -> dict[str, str]:
     """What is only shown again."""
-    names = {"m": "Mail_Points", "M": "Mail_Users", "u": "User_List", "g": "group_list", "H": "Authorized_Hosts"}
+    names = {"u": "User_List", "g": "group_list", "H": "Authorized_Hosts"}
     return {names[name]: value for name, value in given.items() if name in names}
+
+
+def _mail(given: Mapping[str, str], wrong: list[str]) -> Mailing:
+    mail = Mailing()
+    try:
+        mail = mail._replace(points=parse_mail_points(given["m"]) if "m" in given else None)
+    except HpcBatchError:
+        wrong.append("illegal -m value")
+    try:
+        mail = mail._replace(users=parse_mail_users(given["M"]) if "M" in given else None)
+    except HpcBatchError:
+        wrong.append("illegal -M value")
+    return mail
 
 
 def _times(parsed: Parsed, now: datetime, wrong: list[str], command: str) -> Times:
@@ -259,7 +289,7 @@ class Ralter(NamedTuple):
     users: str | None = None
     groups: str | None = None
     select: str | None = None
-    shown: Mapping[str, str] = {}
+    mail: Mailing = Mailing()
     wait_s: int | None = None
 
     def applied(
@@ -292,8 +322,8 @@ class Ralter(NamedTuple):
             name=spec.name if self.name is None else self.name,
             users=_merged(spec.users, self.users),
             groups=_merged(spec.groups, self.groups),
-            attributes={**spec.attributes, **self.shown},
         )
+        found = self.mail.applied(found)
         if self.select is None:
             return found
         job = read_job(["-l", f"select={self.select}"])
@@ -330,6 +360,7 @@ def read_ralter(argv: Sequence[str], now: datetime) -> Ralter:
     wrong = [*parsed.errors]
     given = {option.name: option.value for option in parsed.options}
     times = _times(parsed, now, wrong, "pbs_ralter")
+    mail = _mail(given, wrong)
     wait_s = _wait(given.get("I"), wrong, least=1)
     if (queue := given.get("q")) is not None and not queue.startswith("@"):
         wrong.append('illegal -q value: format "@server"')
@@ -347,7 +378,7 @@ def read_ralter(argv: Sequence[str], now: datetime) -> Ralter:
         users=given.get("U"),
         groups=given.get("G"),
         select=None if select is None else select.removeprefix("select="),
-        shown=_shown({name: value for name, value in given.items() if name in {"m", "M"}}),
+        mail=mail,
         wait_s=wait_s,
     )
 

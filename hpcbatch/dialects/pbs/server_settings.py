@@ -6,11 +6,11 @@ from collections.abc import Iterable
 
 from hpcbatch.dataclass import replace
 from hpcbatch.dialects.pbs.errors import PBSE_BAD_FORMULA
-from hpcbatch.dialects.pbs.qmgr_change import QmgrError, boolean, illegal
+from hpcbatch.dialects.pbs.qmgr_change import QmgrError, boolean, depth, illegal
 from hpcbatch.dialects.pbs.qmgr_parse import Setting, Verb
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.formula import check_formula
-from hpcbatch.model.server_settings import MOST_DEPTH, ServerSettings
+from hpcbatch.model.server_settings import ServerSettings
 from hpcbatch.typed import Final
 
 NAMES: Final = frozenset({"job_sort_formula", "backfill_depth", "eligible_time_enable"})
@@ -30,7 +30,7 @@ def settings_changed(settings: ServerSettings, given: Iterable[Setting], verb: V
             case "job_sort_formula":
                 settings = replace(settings, formula=None if is_unset else _formula(setting))
             case "backfill_depth":
-                settings = replace(settings, backfill_depth=None if is_unset else _depth(setting))
+                settings = replace(settings, backfill_depth=None if is_unset else depth(setting))
             case _:
                 settings = replace(settings, counts_eligible=None if is_unset else boolean(setting))
     return settings
@@ -42,11 +42,3 @@ def _formula(setting: Setting) -> str:
     except HpcBatchError as error:
         raise QmgrError(PBSE_BAD_FORMULA, f"Invalid Formula Format {setting}", str(error)) from None
     return setting.value
-
-
-def _depth(setting: Setting) -> int:
-    digits = setting.value
-    depth = int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 9 else MOST_DEPTH + 1
-    if depth > MOST_DEPTH:
-        raise illegal(setting, f"expected 0 to {MOST_DEPTH}")
-    return depth

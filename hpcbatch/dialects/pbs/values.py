@@ -127,6 +127,14 @@ def parse_date(text: str, now: datetime) -> datetime:
     raise HpcBatchError(f"{text!r} is not a date: a part is out of range")
 
 
+def parse_mail_users(text: str) -> tuple[str, ...]:
+    """`ann,bob@host`. Raises HpcBatchError."""
+    users = tuple(part.strip() for part in text.split(","))
+    if any(not user or any(char.isspace() for char in user) for user in users):
+        raise HpcBatchError(f"{text!r} are no mail users: expected user[@host],...")
+    return users
+
+
 def quoted(value: str, *, always: bool = False) -> str:
     """As the accounting log writes a value: one with a blank in double quotes, or in single ones if it has double ones
     (OpenPBS, cpy_quote_value()). What would end the field all the same is `\\ooo`, its octal code: a semicolon, a

@@ -14,7 +14,17 @@ class Absent(NamedTuple):
     instead: str
 
 
+_UNSUPPORTED = "{}: error: Requested operation not supported on this system"
+_DAEMON = "Kubernetes stores and starts jobs; `hpcbatch check` shows whether the cluster is well"
+
 COMMANDS: Mapping[str, Absent] = {
+    "sh5util": Absent(
+        _UNSUPPORTED.format("sh5util"), "no profiles are written; `sstat` and `sacct` show what jobs and steps use"
+    ),
+    **{
+        name: Absent(_UNSUPPORTED.format(name), _DAEMON)
+        for name in ("slurmctld", "slurmd", "slurmdbd", "slurmrestd", "slurmstepd")
+    },
     "scrontab": Absent(
         "scrontab: fatal: scrontab is disabled on this cluster",
         "cron on the login node can call sbatch; a job can submit its next one with `sbatch --begin`",

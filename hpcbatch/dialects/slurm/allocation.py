@@ -52,6 +52,11 @@ _STEPS_TOO = _OUTPUT | {
     *("ntasks-per-core", "ntasks-per-socket", "overcommit", "quiet"),
 }
 """What sbatch's table has, and each step of srun reads, too."""
+_PLAIN_TERMINAL = frozenset(
+    {"pty", "jobid", "quiet", "overlap", "oversubscribe", "unbuffered", "interactive", "mpi", "preserve-env"}
+    | {"ntasks=1", "nodes=1", "mem-per-cpu=0", "cpu-bind=none", "cpu-bind=no"}
+)
+"""With these alone srun's step is its program, on the terminal: so SallocDefaultCommand of Slurm's manual has it."""
 _DIGITS = 18
 _PREFIX = {"srun": "SLURM_", "salloc": "SALLOC_"}
 """Of the input variables of each."""
@@ -122,7 +127,7 @@ def launching(record: JobRecord) -> Iterator[str]:
     ranks = (chunk.ranks for chunk in record.layout for _ in range(chunk.count))
     first = 0
     for host, count in zip(record.status.hosts, ranks, strict=False):
-        numbers = ",".join(map(str, range(first, first + count)))
+        numbers = str(first) if count == 1 else f"[{first}-{first + count - 1}]"
         first += count
         yield f"launching StepId={record.job_id}.0 on host {host.node}, {count} tasks: {numbers}"
 
@@ -137,14 +142,20 @@ class Step(NamedTuple):
 
 
 def read_step(argv: Sequence[str], *, is_terminal: bool) -> Step:
-    """srun in an allocation of salloc: the srun in its first pod reads all but --pty. Raises SlurmUsageError."""
+    """srun in an allocation of salloc: the srun in its first pod reads the options. Raises SlurmUsageError.
+
+    Without any that it could heed, `srun --pty -n1 bash` is the shell itself, on whose terminal other steps may run.
+    """
     given, operands = _parsed(SRUN, argv)
     if not operands:
         raise SlurmUsageError("srun: fatal: No command given to execute.")
     names = {each.option.name for each in given}
     rest = [_long(each) for each in given if each.option.name not in {"pty", "jobid"}]
     has_terminal = "pty" in names and is_terminal
-    command = tuple(operands) if has_terminal else ("srun", *rest, *operands)
+    if has_terminal and all(_is_plain(each) for each in given):
+        command = tuple(operands)
+    else:
+        command = ("srun", *(["--pty"] if has_terminal else []), *rest, *operands)
     return Step(command, has_terminal, "pty" in names and not is_terminal, "quiet" in names)
 
 
@@ -197,6 +208,10 @@ def _parsed(parser: Parser, argv: Sequence[str]) -> tuple[list[Given], list[str]
 
 def _is_of_steps(name: str) -> bool:
     return name in _STEPS_TOO or any(option.name == name for option in _OF_STEPS)
+
+
+def _is_plain(given: Given) -> bool:
+    return not _PLAIN_TERMINAL.isdisjoint({given.option.name, f"{given.option.name}={given.value}"})
 
 
 def _long(given: Given) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
+from textwrap import wrap
 
 from hpcbatch.dialects.slurm import (
     allocation,
@@ -29,6 +30,7 @@ from hpcbatch.dialects.slurm import (
     sstat,
     strigger,
 )
+from hpcbatch.dialects.slurm.dependency import KINDS
 from hpcbatch.dialects.slurm.getopt import Option, Parser, Takes
 from hpcbatch.dialects.slurm.option_abouts import ABOUTS, OF_COMMANDS
 from hpcbatch.dialects.slurm.options import SbatchOption, Support
@@ -123,10 +125,12 @@ _WORDS: Final[Mapping[str, Word]] = {
     **dict.fromkeys(("jobs", "jobid", "job"), Word.JOB),
     **dict.fromkeys(("partition", "partitions"), Word.QUEUE),
     **dict.fromkeys(("uid", "user", "users", "mail-user"), Word.USER),
+    "dependency": Word.DEPENDENCY,
 }
 """What values of options stand for, by the long name."""
 _OTHERWISE: Final = {(command, "nodes"): Word.TEXT for command in ("sbatch", "salloc", "srun")}
 _CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
+    "dependency": tuple(KINDS),
     "open-mode": ("append", "truncate"),
     "kill-on-invalid-dep": ("yes", "no"),
     "hint": ("compute_bound", "memory_bound", "multithread", "nomultithread"),
@@ -138,6 +142,9 @@ _LISTED: Final = (*_STATES, "COMPLETING", "COMPLETED", "CANCELLED", "FAILED", "T
 _OF_STATES: Final = {("scancel", "state"): _STATES, ("squeue", "states"): _LISTED, ("sacct", "state"): _LISTED}
 _NOT_OF_JOBS: Final = frozenset({"update", "ping", "version", "completing", "pidinfo", "write"})
 _TAKES: Final = {Takes.NOTHING: "", Takes.VALUE: "=", Takes.OPTIONAL: "?"}
+_WORKS: Final = "Options:"
+_KEPT: Final = "Kept with the job, and shown, without another effect:"
+_NOTHING: Final = "Refused, or ignored with a message:"
 _SAID = re.compile(r"^ {2,}((?:-\w|--[\w-]+)[^\s,]*(?:, (?:-\w|--[\w-]+)[^\s,]*)*)(?: +(.*))?$")
 
 
@@ -165,12 +172,12 @@ def said_in_help(text: str) -> dict[str, tuple[str, str]]:
         if match is None:
             continue
         about = (match[2] or "").strip()
-        names = re.findall(r"(--[\w-]+|-\w)(?:\[?=([^,\s]+?)\]?(?=[,\s]|$))?", match[1])
-        value = next((value for _, value in names if value), "")
+        names = re.findall(r"(--[\w-]+|-\w)(?:\[=([^,\s]+)\]|=([^,\s]+))?", match[1])
+        value = next((optional or needed for _, optional, needed in names if optional or needed), "")
         if not about and following.startswith(" " * 9):  # sacct's layout
             word, colon, rest = following.strip().partition(": ")
             value, about = (word, rest) if colon and word.strip("[]").isupper() else ("", following.strip())
-        found |= {name: (value, about) for name, _ in names}
+        found |= {name: (value, about) for name, *_ in names}
     return found
 
 
@@ -186,20 +193,26 @@ def about(command: str, option: Option, said: Mapping[str, tuple[str, str]]) -> 
 
 
 def full_help(command: str) -> str:
-    """What --help prints of a command that has no page of its own: its usage, then each option."""
+    """What --help prints of salloc and srun: the usage, the options, and the names of those without effect."""
     line = command_lines()[command]
-    rows = []
-    for flag in line.flags:
+    rows: dict[str, list[str]] = {_WORKS: [], _KEPT: [], _NOTHING: []}
+    for flag in sorted(line.flags, key=lambda flag: flag.names[-1]):
+        if re.match(r"ignored|refused|kept with the job\b|--\w+ only permitted", flag.about):
+            rows[_KEPT if flag.about.startswith("kept") else _NOTHING].append(flag.names[-1])
+            continue
         short, name = (f"{flag.names[0]}, ", flag.names[1]) if len(flag.names[0]) == 2 else ("    ", flag.names[0])
-        value = value_of(Flag((name,), flag.takes, value=flag.value or "value"))
-        rows.append(f"  {short}{name + value:<26} {flag.about}")
-    return "\n".join([line.usage, "", *rows])
+        shown = name + value_of(Flag((name,), flag.takes, value=flag.value or "value"))
+        rows[_WORKS].append(f"  {short}{shown:<26} {flag.about}")
+    names = [(title, ", ".join(rows[title])) for title in (_KEPT, _NOTHING) if rows[title]]
+    lists = [wrap(text, 100, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False) for _, text in names]
+    rest = [part for (title, _), lines in zip(names, lists, strict=True) for part in ("", title, *lines)]
+    return "\n".join([line.usage, "", _WORKS, *rows[_WORKS], *rest, "", f"The manual page {command}(1) says more."])
 
 
 def _flags(command: str, of: _Of) -> Iterator[Flag]:
-    said = said_in_help(of.help)
+    said, of_sbatch = said_in_help(of.help), said_in_help(help.SBATCH_HELP)
     for option in of.parser.options:
-        value, text = about(command, option, said)
+        value, text = about(command, option, of_sbatch if isinstance(option, SbatchOption) else said)
         names = (f"-{option.short}",) if option.short else ()
         longs = dict.fromkeys((option.name, *option.aliases))
         choices = _OF_STATES.get((command, option.name)) or _CHOICES.get(option.name, ())
@@ -212,7 +225,7 @@ def _flags(command: str, of: _Of) -> Iterator[Flag]:
             takes,
             text,
             value.rstrip(":"),
-            Word.ONE_OF if choices else word,
+            Word.ONE_OF if choices and word is Word.TEXT else word,
             choices,
         )
 

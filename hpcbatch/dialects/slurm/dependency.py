@@ -14,7 +14,7 @@ from hpcbatch.typed import TYPE_CHECKING
 if TYPE_CHECKING:
     from hpcbatch.model.record import JobRecord
 
-_KINDS = {
+KINDS = {
     "after": DependencyKind.AFTER,
     "afterany": DependencyKind.AFTER_ANY,
     "afterok": DependencyKind.AFTER_OK,
@@ -55,9 +55,9 @@ def _clauses(part: str) -> Iterator[Clause]:
         word, jobs = "afterany", part
     if word in _OTHERS:
         raise NotSupportedError(f"--dependency={word} is not supported yet")
-    if word not in _KINDS:
+    if word not in KINDS:
         raise ValueError(part)
-    kind, refs = _KINDS[word], list[JobRef]()
+    kind, refs = KINDS[word], list[JobRef]()
     for job in re.split(r":(?![^\[]*\])", jobs):
         found, delay_s = _refs(job)
         if kind is DependencyKind.AFTER and delay_s:

@@ -131,13 +131,13 @@ Usage: squeue [OPTIONS]
   -r, --array                     a line for each member of an array
       --array-unique              a line for each array
   -h, --noheader                  no headers on output
-  -i, --iterate=seconds           again and again
+  -i, --iterate=seconds           print again after so many seconds
   -j, --jobs=job(s)               these jobs
   -l, --long                      long report
   -L, --licenses=license_name(s)  jobs with these licences
       --hide                      no jobs in hidden partitions
       --federation, --local, --sibling  change nothing: there is one cluster
-      --json, --yaml              all jobs with all that is known of them
+      --json, --yaml              print all that is known of all jobs
   -M, --clusters=name             this cluster, or all
       --me                        jobs of the current user
   -n, --name=job_name(s)          jobs of these names
@@ -197,56 +197,62 @@ Help options:
 SCONTROL_USAGE = """\
 Usage: scontrol [-o] [-Q] [-v] [COMMAND]
 
-  -a, --all                   hidden partitions, too
-  -d, --details               more of jobs
-  -F, --future                nodes that are to come, of which there are none
+  -a, --all                   show hidden partitions, too
+  -d, --details               show more of jobs
+  -F, --future                show future nodes, of which there are none
       --federation, --local, --sibling  change nothing: there is one cluster
-  -h, --help, --usage         this text
-      --hide                  no hidden partitions
+  -h, --help, --usage         show this text
+      --hide                  leave out hidden partitions
   -M, --clusters=NAME         this cluster
-  -o, --oneliner              a line for each object
+  -o, --oneliner              print a line for each object
   -Q, --quiet                 say less
   -u, --uid=USER              refused here
   -v, --verbose               say more
   -V, --version               output version information and exit
 
-Without COMMAND requests are read from standard input, one a line: also !!, the last one again, exit and quit.
+Without COMMAND, scontrol reads requests from standard input, one a line; !! repeats the last, exit and quit end it.
 Valid <COMMAND> values are:
 
-  show <ENTITY> [<ID>]        what there is of it, or one; entities:
+  show <ENTITY> [<ID>]        all of a kind, or one of them:
   show job [ID]               one job, or all
   show node [NAME]            one node, or all
   show partition [NAME]       one partition, or all
   show licenses [NAME]        one licence, or all
   show steps [ID[.STEP]]      the steps of a job, or all
   show assoc_mgr [users=LIST] [accounts=LIST] [qos=LIST] [flags=users,assoc,qos]
-  show cache                  the same: accounts and users that jobs name
-  show config                 the parameters of Slurm, and what is so here
-  show reservation [NAME]     reservations
+                              accounts, users, qualities of service and their limits
+  show cache                  the same as show assoc_mgr
+  show config                 Slurm's parameters, as they are in force here
+  show reservation [NAME]     one reservation, or all
   show topology [NAME]        groups of nodes that are near each other, as switches
   show daemons                the daemons of Slurm on this host
-  show slurmd                 the same of its slurmd
+  show slurmd                 the state of slurmd on this host
   show aliases [NODES]        the host names of nodes
   show frontend               front ends, of which there are none
   show federations, show burstbuffer, show bbstat, show dwstat: likewise
   show hostnames [LIST]       the names in a host list, default $SLURM_JOB_NODELIST
   show hostlist NAMES         the host list of these names, show hostlistsorted NAMES: sorted
   hold ID...                  keep pending jobs from starting
-  uhold ID...                 the same, so that their user may release them
+  uhold ID...                 the same, and their user may release them
   release ID...               let held jobs start
   requeue ID...               end running jobs and queue them again
-  requeuehold ID...           the same, held
+  requeuehold ID...           end running jobs, queue them again and hold them
   suspend ID...               stop running jobs
-  resume ID...                let suspended jobs go on
-  top ID                      the first of one's pending jobs
+  resume ID...                continue suspended jobs
+  top ID                      put a job before the other pending jobs of its user
   update JobId=ID KEY=VALUE...  change a job
-  ping                        whether the controller answers
-  write batch_script ID [FILE]  the script of a job into a file, default slurm-ID.sh; - prints it
-  wait_job ID                 whether the nodes of a running job are ready
-  completing                  jobs that are ending
-  listpids [ID]               processes of jobs on this host
-  pidinfo PID                 within a job: the job of a process, and when its time is over
-  reconfigure                 whether site.yaml, which is read by itself, is in force
+  update NodeName=NAME KEY=VALUE...          State, Reason, AvailableFeatures, ActiveFeatures (operators)
+  update PartitionName=NAME KEY=VALUE...     change a partition; create and delete also (operators)
+  update ReservationName=NAME KEY=VALUE...   change a reservation; create and delete also (operators)
+  create ReservationName=NAME KEY=VALUE...   make a reservation or a partition (operators)
+  delete ReservationName=NAME                remove a reservation or a partition (operators)
+  ping                        say whether the controller answers
+  write batch_script ID [FILE]  write the script of a job into a file (slurm-ID.sh); - prints it
+  wait_job ID                 say whether the nodes of a running job are ready
+  completing                  show jobs that are ending
+  listpids [ID]               show processes of jobs on this host
+  pidinfo PID                 within a job: show a process's job, and when its time limit ends
+  reconfigure                 say whether the present site.yaml is in force; it is read without this request
   version                     output version information"""
 
 SINFO_USAGE = """\
@@ -256,14 +262,14 @@ Usage: sinfo [-hlNRsv] [-n nodes] [-o format] [-O format] [-p partitions] [-t st
 SINFO_HELP = """\
 Usage: sinfo [OPTIONS]
 
-  -a, --all                  hidden partitions, too
-  -d, --dead                 nodes that do not answer
-  -e, --exact                no nodes with others together that differ
+  -a, --all                  show hidden partitions, too
+  -d, --dead                 show only nodes that do not answer
+  -e, --exact                put only equal nodes into one line
       --federation, --local  change nothing: there is one cluster
   -h, --noheader             no headers on output
-      --hide                 no hidden partitions
-  -i, --iterate=seconds      again and again
-      --json, --yaml         all nodes with all that is known of them
+      --hide                 leave out hidden partitions
+  -i, --iterate=seconds      print again after so many seconds
+      --json, --yaml         print all that is known of all nodes
   -l, --long                 long output
   -M, --clusters=name        this cluster, or all
   -n, --nodes=NODES          report on specific node(s)
@@ -272,12 +278,12 @@ Usage: sinfo [OPTIONS]
   -o, --format=format        %[[.]size]type fields
   -O, --Format=format        comma separated field names, each with :[.]size
   -p, --partition=PARTITION  report on specific partition(s)
-  -r, --responding           nodes that answer
-  -R, --list-reasons         why nodes are out of use
+  -r, --responding           show only nodes that answer
+  -R, --list-reasons         show why nodes are out of use
   -s, --summarize            report state summary only
   -S, --sort=fields          fields to sort on, letters of --format
   -t, --states=node_state    the states of nodes to view
-  -T, --reservation          reservations instead of nodes
+  -T, --reservation          show reservations instead of nodes
   -v, --verbose              verbosity level
 
 Help options:
@@ -304,15 +310,15 @@ SACCTMGR_HELP = f"""\
   -v, --verbose              say more
   -V, --version              output version information and exit
 
-  show user, show account    those that jobs name; withassoc: a line for each association
-  show association           accounts with their users; tree
-  show qos                   normal, and those that jobs name
+  show user, show account    those that are set up or that jobs name; withassoc: a line for each association
+  show association           accounts with their users; tree: as a tree
+  show qos                   those that are set up or that jobs name
   show cluster               this cluster
   show tres                  resources that are accounted for
-  show configuration         of the accounting
+  show configuration         the configuration of the accounting
   show event, federation, reservation, resource, transaction: none are kept
-  add, modify, delete        account, user, qos, coordinator: operators change them
-  Without any of these requests come from standard input, until exit, quit or its end."""
+  add, modify, delete        account, user, qos, coordinator (operators)
+  Without a command, sacctmgr reads requests from standard input until exit, quit or its end."""
 
 
 SSHARE_HELP = """\
@@ -372,7 +378,7 @@ SSTAT_USAGE = "Usage: sstat [options] -j <job(.stepid)>\n\tUse --help for help"
 SSTAT_HELP = """\
 sstat [<OPTION>] -j <job(.stepid)>
     Valid <OPTION> values are:
-     -a, --allsteps      all steps of a job that is named without one: batch and extern
+     -a, --allsteps      all steps of a job that is named without a step: batch and extern
      -e, --helpformat    the fields that --format knows
      -h, --help          this text
      -i, --pidformat     the same as --format=jobid,nodelist,pids; pids are not known
@@ -393,8 +399,8 @@ SDIAG_HELP = f"""\
 {SDIAG_USAGE}
 
   -M, --cluster=name  this cluster
-  -r, --reset         refused: the numbers are those of the day
-  -a, --all, -i, --sort-by-id, -t, --sort-by-time, -T, --sort-by-time2  nothing: calls are not counted
+  -r, --reset         refused: the numbers are always those of the day
+  -a, --all, -i, --sort-by-id, -t, --sort-by-time, -T, --sort-by-time2  change nothing: calls are not counted
       --help, --usage  this text, or a brief one
   -V, --version       output version information and exit"""
 
@@ -402,15 +408,15 @@ SDIAG_HELP = f"""\
 SREPORT_HELP = """\
 sreport [-nPpv] [-t Second|Minute|Hour|Percent|SecPer|MinPer|HourPer] TYPE REPORT [CONDITION ...]
 
-  cluster Utilization                 what of the nodes' time jobs held; nodes count as they are now
+  cluster Utilization                 how much of the nodes' time jobs held; today's nodes count
   cluster AccountUtilizationByUser    accounts and their users
-  cluster UserUtilizationByAccount    users and their accounts, the greatest first
-  user TopUsage                       the same, the first ten: topcount=N
-  job SizesByAccount                  by the CPUs of jobs: grouping=N,N,..., printjobcount
-  reservation Utilization             there are no reservations
+  cluster UserUtilizationByAccount    users and their accounts, the largest use first
+  user TopUsage                       the ten users with the largest use, or topcount=N
+  job SizesByAccount                  use by the CPUs of jobs: grouping=N,N,..., printjobcount
+  reservation Utilization             empty: the use of reservations is not recorded
 
   start=TIME, end=TIME                full hours; without them yesterday
-  users=LIST, accounts=LIST           these alone
+  users=LIST, accounts=LIST           only these
   format=LIST                         fields, each with %WIDTH if wanted
 
   -a, --all_clusters, --federation, --local   change nothing: there is one cluster
@@ -422,8 +428,8 @@ sreport [-nPpv] [-t Second|Minute|Hour|Percent|SecPer|MinPer|HourPer] TYPE REPOR
   -Q, --quiet                         say less
   -s, --sort=cputime|name             the order of users
   -t, --time=UNIT                     the unit of times
-  -T, --tres=LIST                     cpu, which is all that is accounted for
+  -T, --tres=LIST                     only cpu is accounted for
   -v, --verbose                       say more
   -V, --version                       output version information and exit
 
-  Without a report they come from standard input, until exit, quit or its end."""
+  Without a report, sreport reads requests from standard input until exit, quit or its end."""

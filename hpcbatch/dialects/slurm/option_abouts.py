@@ -113,13 +113,14 @@ OF_COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
     "srun": {
         **dict.fromkeys(
             (
-                *("accel-bind", "bcast-exclude", "compress", "debugger-test", "disable-status", "launch-cmd"),
+                *("accel-bind", "bcast-exclude", "debugger-test", "disable-status", "launch-cmd"),
                 *("max-exit-timeout", "msg-timeout", "preserve-env", "quit-on-interrupt", "resv-ports", "send-libs"),
-                *("slurmd-debug", "task-epilog", "task-prolog", "threads", "tres-bind", "no-allocate", "pack-group"),
+                *("slurmd-debug", "threads", "tres-bind", "no-allocate", "pack-group"),
             ),
             _IN_THE_JOB,
         ),
         "bcast": "copy the program to the hosts first",
+        "compress": "changes nothing: how --bcast copies",
         "cpu-bind": "how tasks are bound to CPUs",
         "epilog": "a program that runs after the step",
         "exact": "the step has the CPUs that it requests, and no more",
@@ -135,6 +136,8 @@ OF_COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
         "prolog": "a program that runs before the step",
         "pty": "the first task has a terminal",
         "relative": "the first node of the step, counted from 0",
+        "task-epilog": "a program that runs after each task",
+        "task-prolog": "a program that runs before each task; it may set the task's environment",
         "tres-per-task": "resources of each task",
         "unbuffered": "write output as it comes",
         "wait": "seconds from the end of the first task until the rest is ended",

@@ -20,6 +20,7 @@ from hpcbatch.dialects.slurm.sacct_fields import FIELDS
 from hpcbatch.dialects.slurm.sacct_line import Line, View
 from hpcbatch.dialects.slurm.sacct_options import STARTED_FLAG, SacctOptions, WantedJob
 from hpcbatch.dialects.slurm.srun_steps import lines_of, used_by_place
+from hpcbatch.dialects.slurm.steps import first_of
 from hpcbatch.model.indices import Indices
 from hpcbatch.model.record import HostUsage, JobRecord
 from hpcbatch.model.row import JobRow
@@ -344,8 +345,8 @@ def _steps(job: Line, entry: _Entry) -> Iterator[Line]:
         batch_cpu = [(first, max(0, status.cpu_used_s - sum(in_steps.values())))]
     state, code, signal = _batch_end(job)
     yield job._replace(
-        step="batch",
-        name="batch",
+        step=first_of(entry.record),
+        name=first_of(entry.record),
         state=state,
         state_text=states.LONG[state],
         exit_code=code,

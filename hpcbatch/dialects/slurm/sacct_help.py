@@ -78,11 +78,11 @@ sacct [<OPTION>]
      -R, --reason:
          LIST: jobs that waited for this reason
      -s, --state:
-         LIST: jobs in these states within the time asked for
+         LIST: jobs in these states within the requested time
      -S, --starttime:
-         TIME: jobs eligible after this time; default: 00:00 of today, with -s now, with -j since ever
+         TIME: jobs eligible after this time; default: 00:00 of today; with -s: now; with -j: any
      -T, --truncate:
-         start and end within the time asked for
+         start and end are cut to the requested time
      -u, --uid, --user:
          LIST: jobs of these users; default: one's own
      --units:

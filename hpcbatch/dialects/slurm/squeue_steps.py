@@ -14,7 +14,7 @@ from hpcbatch.dialects.slurm.squeue_options import DEFAULT_FORMAT, LONG_FORMAT, 
 from hpcbatch.dialects.slurm.states import own_number, used_s
 from hpcbatch.dialects.slurm.steps import Step, steps_of
 from hpcbatch.model.named import NamedJob
-from hpcbatch.model.record import JobStatus
+from hpcbatch.model.record import JobRecord
 from hpcbatch.model.row import JobRow
 
 STEP_FORMAT = "%.15i %.8j %.9P %.8u %.9M %N"
@@ -65,13 +65,13 @@ def columns_of(options: SqueueOptions) -> list[Column]:
 
 
 def format_steps(
-    rows: Iterable[JobRow], statuses: Mapping[int, JobStatus], options: SqueueOptions, now: datetime, tz: tzinfo
+    rows: Iterable[JobRow], records: Mapping[int, JobRecord], options: SqueueOptions, now: datetime, tz: tzinfo
 ) -> str:
-    """The steps of `rows` that `options` ask for, in order. `statuses` are those of the jobs, by number. Every line
+    """The steps of `rows` that `options` ask for, in order. `records` are those of the jobs, by number. Every line
     ends in a newline.
     """
     fields, columns = _NAMES if options.fields is not None else LETTERS, columns_of(options)
-    chosen = sorted((step for step in steps_of(rows, statuses) if _is_selected(step, options)), key=_order)
+    chosen = sorted((step for step in steps_of(rows, records) if _is_selected(step, options)), key=_order)
     lines = [] if options.no_header else [line(columns, lambda key: fields[key][0])]
     if (options.long or options.every_s) and not options.no_header:
         lines.insert(0, ctime(now, tz))

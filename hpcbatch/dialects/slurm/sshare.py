@@ -60,7 +60,6 @@ _FIELDS = {
 """With their widths, in the order of `sshare -e`."""
 _SHORT = "Account,User,RawShares,NormShares,RawUsage,EffectvUsage,FairShare"
 _LONG = "Account,User,RawShares,NormShares,RawUsage,NormUsage,EffectvUsage,FairShare,LevelFS,GrpTRESMins,TRESRunMins"
-_NO_TRES = "cpu=0,mem=0,energy=0,node=0,billing=0,fs/disk=0,vmem=0,pages=0"
 _NOTHING = f"{0:.6f}"
 
 
@@ -105,6 +104,8 @@ class Fairness(NamedTuple):
 
     shares: Mapping[int, Share] | None = None
     is_fair_tree: bool = True
+    committed: Mapping[int, Mapping[str, int]] = {}
+    """Seconds that running jobs have left, times their `cpu`, `mem` (MiB) and `node`."""
 
 
 def format_shares(
@@ -136,7 +137,14 @@ def _counted(one: Association, fairness: Fairness | None) -> dict[str, str]:
         "FairShare": f"{share.factor:.6f}" if has_factor else "",
         "LevelFS": "" if is_root or is_parent else f"{share.level_fs:.6f}",
         "GrpTRESMins": format_tres(one.own.limits.amounts("GrpTRESMins")),
+        "TRESRunMins": _minutes(fairness.committed.get(one.number, {})),
     }
+
+
+def _minutes(seconds: Mapping[str, int]) -> str:
+    """Billed are CPUs, as where no weights are set."""
+    cpu, mem, node = (seconds.get(name, 0) // 60 for name in ("cpu", "mem", "node"))
+    return f"cpu={cpu},mem={mem},energy=0,node={node},billing={cpu},fs/disk=0,vmem=0,pages=0"
 
 
 def _is_selected(one: Association, options: SshareOptions) -> bool:
@@ -161,5 +169,5 @@ def _row(one: Association, cluster: str, options: SshareOptions) -> dict[str, st
         "EffectvUsage": _NOTHING,
         "FairShare": _NOTHING if one.user else "",
         "LevelFS": _NOTHING,
-        "TRESRunMins": _NO_TRES,
+        "TRESRunMins": _minutes({}),
     }

@@ -12,7 +12,6 @@ from hpcbatch.dialects.slurm.ids import parse_id, split_ids
 from hpcbatch.dialects.slurm.sacct_fields import FIELDS
 from hpcbatch.dialects.slurm.sacct_line import Line, View
 from hpcbatch.dialects.slurm.sacct_usage import Pick, average_of, most_of, read_of, written_by
-from hpcbatch.dialects.slurm.steps import BATCH
 from hpcbatch.model.named import NamedJob
 from hpcbatch.typed import NamedTuple
 
@@ -130,7 +129,8 @@ def chosen(lines: Sequence[Line], wanted: WantedSteps, *, all_steps: bool) -> li
     running = [line for line in lines if line.is_step and line.state == "R"]
     if wanted.step or all_steps:
         return [line for line in running if wanted.step in {"", line.step}]
-    first = next((line.step for line in running if line.step.isdigit()), BATCH)
+    of_srun = [line for line in running if line.step.isdigit()]
+    first = next((line.step for line in (*of_srun, *running)), "")
     return [line for line in running if line.step == first]
 
 

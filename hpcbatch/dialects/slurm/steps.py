@@ -1,5 +1,5 @@
-"""The steps of jobs that run: `batch`, the script, `extern`, what runs on the other hosts of a job of several, and
-those of srun, by their numbers.
+"""The steps of jobs that run: `batch`, the script, or `interactive`, what srun and salloc began; `extern`, what runs on
+the other hosts of a job of several; and those of srun, by their numbers.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from hpcbatch.model.state import JobState
 from hpcbatch.typed import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from hpcbatch.model.record import JobStatus
+    from hpcbatch.model.record import JobRecord
     from hpcbatch.model.step import StepRecord
 
-BATCH, EXTERN = "batch", "extern"
+BATCH, INTERACTIVE, EXTERN = "batch", "interactive", "extern"
 _ACTIVE = frozenset({JobState.RUNNING, JobState.SUSPENDED, JobState.EXITING})
 
 
@@ -24,7 +24,7 @@ class Step(NamedTuple):
     row: JobRow
     """Of its job."""
     name: str
-    """`batch`, `extern`, or the number."""
+    """`batch`, `interactive`, `extern`, or the number."""
     srun: StepRecord | None = None
     nodes: tuple[str, ...] = ()
     """Of a step of srun, each once."""
@@ -44,33 +44,40 @@ class Step(NamedTuple):
         if self.srun is not None:
             return self.nodes
         hosts = tuple(dict.fromkeys(self.row.hosts))
-        return hosts[:1] if self.name == BATCH else hosts
+        return hosts if self.name == EXTERN else hosts[:1]
 
     @property
     def tasks(self) -> int:
         if self.srun is not None:
             return self.srun.tasks
-        return 1 if self.name == BATCH else len(self.row.hosts)
+        return len(self.row.hosts) if self.name == EXTERN else 1
 
     @property
     def start_time(self) -> datetime | None:
         return self.row.start_time if self.srun is None else self.srun.start_time
 
 
-def steps_of(rows: Iterable[JobRow], statuses: Mapping[int, JobStatus]) -> Iterator[Step]:
-    """Those of the jobs that have begun and not ended, in order. `statuses` are those of the jobs, by their numbers:
+def steps_of(rows: Iterable[JobRow], records: Mapping[int, JobRecord]) -> Iterator[Step]:
+    """Those of the jobs that have begun and not ended, in order. `records` are those of the jobs, by their numbers:
     the steps of srun stand in them.
     """
     for row in rows:
         if row.state not in _ACTIVE or row.start_time is None or row.array_indices:
             continue
-        yield Step(row, BATCH)
+        record = records.get(row.job_id)
+        yield Step(row, BATCH if record is None else first_of(record))
         if len(row.hosts) > 1:
             yield Step(row, EXTERN)
-        status = statuses.get(row.job_id)
-        if status is not None:
+        if record is not None:
             from hpcbatch.dialects.slurm.srun_steps import node_names
 
-            for one in status.steps:
+            for one in record.status.steps:
                 if one.end_time is None:
-                    yield Step(row, str(one.number), one, node_names(status, one))
+                    yield Step(row, str(one.number), one, node_names(record.status, one))
+
+
+def first_of(record: JobRecord) -> str:
+    """The name of the step that the runner starts on the first host. Slurm has `interactive` where salloc's shell runs
+    in the allocation, and no `batch` of jobs without a script.
+    """
+    return BATCH if record.spec.interactive is None else INTERACTIVE

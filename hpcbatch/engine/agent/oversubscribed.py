@@ -15,7 +15,7 @@ YIELDING: Final[Mapping[str, str]] = {
     "I_MPI_THREAD_YIELD": "3",  # Intel MPI: sleeps between polls
     "I_MPI_SPIN_COUNT": "1",
 }
-"""Variables that make waiting ranks yield the CPU. Each was measured over three pods of two ranks (bench/README.md)."""
+"""Variables that make waiting ranks yield the CPU. Measured over three pods of two ranks (bench/engine/README.md)."""
 
 
 def yielding(node_cpus: Iterable[int], machine_cpus: int) -> Mapping[str, str]:

@@ -4,7 +4,8 @@ The rules. Jobs are considered in their order. One that its limits hold back is 
 not run if all open nodes were empty. One that fits now, for all of its walltime, is released. The first ones that do
 not, as many as `Snapshot.depth`, get a planned start: the first time at which, as far as the ends of running jobs tell,
 their nodes are free. All jobs after those are released only if they leave these nodes free at these times, and keep out
-of reservations. So a job is never planned later because of one after it. The depth counts in each reservation apart.
+of reservations. So a job is never planned later because of one after it. The depth counts in each reservation apart,
+and so does that of each queue that has its own.
 A planned job counts for its limits too, from its planned start on.
 
 A job for which others are being ended comes before all of them, at the places that were chosen for it. When all that is
@@ -38,7 +39,10 @@ class Planner:
     """Keeps what plans need between events. `plan` after any of them is what `make_plan` says of the same state."""
 
     def __init__(self, snapshot: Snapshot) -> None:
-        self.depth = snapshot.depth
+        self.depth, self.depths = snapshot.depth, dict(snapshot.depths)
+        self.lines: dict[str, list[Key]] = {}
+        """Where queues have depths of their own: by these queues, and "" for all others, the jobs outside reservations,
+        in the order of priority."""
         self.waiting: dict[JobId, WaitingJob] = {}
         self.asleep: list[tuple[float, JobId]] = []
         """Waiting jobs with a time before which they do not start, by that time."""
@@ -83,7 +87,7 @@ class Planner:
             self.waiting[job.job_id] = replace(job, reservation=self.waiting[job.job_id].reservation)
         for found in self.compiler.classes.values():
             found.reorder(self.waiting)
-        for keys in (*self.orders.values(), self.claimants, self.preemptors):
+        for keys in (*self.orders.values(), *self.lines.values(), self.claimants, self.preemptors):
             keys[:] = sorted(_key(self.waiting[job_id]) for _, job_id in keys)
 
     def put_running(self, job: RunningJob) -> None:
@@ -145,6 +149,18 @@ class Planner:
         self._spent, self._beside_s = spent, beside_s
         self.limits.spent, self.limits.beside_s = spent, beside_s
 
+    def set_depths(self, depth: int | None, depths: Mapping[str, int]) -> None:
+        """`depths`: of the queues that have their own."""
+        self.depth = depth
+        if depths == self.depths:
+            return
+        self.depths, self.lines = dict(depths), {}
+        for key in self.orders.get("", ()) if depths else ():
+            self.lines.setdefault(self.line_of(self.waiting[key[1]]), []).append(key)
+
+    def line_of(self, job: WaitingJob) -> str:
+        return job.owner.queue if job.owner.queue in self.depths and not job.reservation else ""
+
     def set_limits(self, limits: Iterable[Limit]) -> None:
         """All of them; costs as much as a first plan."""
         self._limits_are = tuple(limits)
@@ -179,7 +195,7 @@ class Planner:
         self.set_spent(self._spent, beside_s=self._beside_s)
         self.compiler = Compiler(self.estate, self.limits)
         self.rooms = Rooms(self.estate)
-        self.waiting, self.class_of, self.orders = {}, {}, {}
+        self.waiting, self.class_of, self.orders, self.lines = {}, {}, {}, {}
         self.claimants, self.preemptors, self.yielding, self.choosing = [], [], {}, {}
         for job in running:
             self._put_running(job)
@@ -192,6 +208,8 @@ class Planner:
         found = self.compiler.class_of(key, job)
         found.put(_key(job), job.least_s, self.compiler.counts(job))
         insort(self.orders.setdefault(job.reservation, []), _key(job))
+        if self.depths and not job.reservation:
+            insort(self.lines.setdefault(self.line_of(job), []), _key(job))
         if job.claim and not job.reservation:
             insort(self.claimants, _key(job))
         if job.preempts and not job.reservation:
@@ -208,7 +226,8 @@ class Planner:
         found[0].drop(_key(job))
         order = self.orders[job.reservation]
         del order[bisect_left(order, _key(job))]
-        for some in (self.claimants, self.preemptors):
+        line = self.lines.get(self.line_of(job), [])
+        for some in (self.claimants, self.preemptors, *([] if job.reservation else [line])):
             if (at := bisect_left(some, _key(job))) < len(some) and some[at] == _key(job):
                 del some[at]
         if not found[0].keys:

@@ -284,3 +284,6 @@ class Snapshot:
     depth: int | None = 1
     """How many blocked jobs, the first ones, get a planned start that nothing delays: 1 is EASY backfilling, None (all)
     conservative backfilling."""
+    depths: Mapping[str, int] = field(default_factory=dict)
+    """The same of queues that have their own, by their names: outside reservations their jobs count for these, and
+    those of all other queues together for `depth`."""

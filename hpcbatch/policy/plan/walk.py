@@ -73,7 +73,8 @@ class _Walk:
         self._planner = planner
         self._estate = planner.estate
         self._rooms = planner.rooms
-        self._planned: dict[str, int] = {}
+        self._planned: dict[tuple[str, str], int] = {}
+        """By pool, and by the queue if that has a depth of its own."""
         self._tally = Tally(planner.limits, now_s)
         self._has_soft = self._tally.has_soft
         self._are_over = False
@@ -97,7 +98,10 @@ class _Walk:
                 continue
             for are_over in (False, True) if self._has_soft else (False,):
                 self._are_over = are_over
-                self._backfill(pool, self._plan_first(pool, order))
+                if pool or not self._planner.depths:
+                    self._backfill(pool, self._plan_first(pool, order))
+                elif order:
+                    self._backfill(pool, order[0], self._planner.lines)
         if self._planner.preemptors and self._planner.yielding:
             self._preempt()
 
@@ -113,20 +117,24 @@ class _Walk:
         for key in order:
             if not self._has_depth(pool):
                 return key
-            job = self._planner.waiting[key[1]]
-            if job.job_id in self._claimed:
-                continue
-            found = self._planner.class_of[job.job_id][0]
-            if self._failed_before(found, job.least_s) is not None:
-                continue
-            held = self._refusal_of(found)
-            if held is not None:
-                self.failed[found] = [(0.0, held)]
-                continue
-            counts = found.counts[bisect_left(found.keys, key)]
-            if self._is_turn_of(job.job_id, counts) and not self._tally.is_limited(counts):
-                self._decide(job, found, counts)
+            self._look_at(key)
         return None
+
+    def _look_at(self, key: Key) -> None:
+        """Decide on one job, if it can start at any time."""
+        job = self._planner.waiting[key[1]]
+        if job.job_id in self._claimed or job.job_id in self.releases:
+            return
+        found = self._planner.class_of[job.job_id][0]
+        if self._failed_before(found, job.least_s) is not None:
+            return
+        held = self._refusal_of(found)
+        if held is not None:
+            self.failed[found] = [(0.0, held)]
+            return
+        counts = found.counts[bisect_left(found.keys, key)]
+        if self._is_turn_of(job.job_id, counts) and not self._tally.is_limited(counts):
+            self._decide(job, found, counts)
 
     def _is_turn_of(self, job_id: JobId, counts: Counts) -> bool:
         """Jobs over a soft limit come after all others. Who is over one stays so: uses only grow."""
@@ -164,24 +172,46 @@ class _Walk:
         elif not self._plan(job, allowed, found.pool):
             self._fail(found, job.least_s, self._unplanned(found.pool))
 
-    def _backfill(self, pool: str, last: Key | None) -> None:
-        """Release what does not delay the planned starts, of the jobs from `last` on."""
+    def _backfill(self, pool: str, last: Key | None, lines: Mapping[str, list[Key]] | None = None) -> None:
+        """Release what does not delay the planned starts, of the jobs from `last` on; on the way plan the first ones of
+        each of the `lines`, as many as its depth says.
+        """
         if last is None:
             return
-        heap: list[tuple[Key, int, int, JobClass]] = []
+        heap: list[tuple[Key, int, int, JobClass | str]] = []
         for number, found in enumerate(self._planner.compiler.classes.values()):
             if found.pool == pool and found.keys[-1] >= last and any(map(self._room_now, found.options)):
                 at = self._next_allowed(found, bisect_left(found.keys, last))
                 if at is not None:
                     heap.append((found.keys[at], number, at, found))
+        classes = len(self._planner.compiler.classes)
+        for number, (name, keys) in enumerate(sorted((lines or {}).items()), classes):  # after the classes at a job
+            if keys and self._has_depth(pool, name):
+                heap.append((keys[0], number, 0, name))
         heapq.heapify(heap)
         while heap:
-            _, number, at, found = heap[0]
-            following = self._try(found, at)
+            _, number, at, entry = heap[0]
+            if isinstance(entry, JobClass):
+                following, keys = self._try(entry, at), entry.keys
+            else:
+                keys = self._planner.lines[entry]
+                following = self._plan_next(entry, keys, at)
             if following is None:
                 heapq.heappop(heap)
             else:
-                heapq.heapreplace(heap, (found.keys[following], number, following, found))
+                heapq.heapreplace(heap, (keys[following], number, following, entry))
+
+    def _plan_next(self, line: str, keys: list[Key], at: int) -> int | None:
+        """Decide on the job at `at` of a line. Returns which of them could be the next; None: none."""
+        self._look_at(keys[at])
+        if not self._has_depth("", line):
+            return None
+        for following in range(at + 1, len(keys)):
+            job_id = keys[following][1]
+            found, job = self._planner.class_of[job_id][0], self._planner.waiting[job_id]
+            if self._failed_before(found, job.least_s) is None:
+                return following
+        return None
 
     def _try(self, found: JobClass, at: int) -> int | None:
         """Release the job at `at` of a class, if possible. Returns which of them could be the next; None: none."""
@@ -229,9 +259,9 @@ class _Walk:
             times.append(self.now_s + _TIMES_LOOK_S)  # what runs needs less the longer it has run
         return min((time for time in times if self.now_s < time < math.inf), default=None)
 
-    def _has_depth(self, pool: str) -> bool:
-        depth = self._planner.depth
-        return depth is None or self._planned.get(pool, 0) < depth
+    def _has_depth(self, pool: str, line: str = "") -> bool:
+        depth = self._planner.depths[line] if line else self._planner.depth
+        return depth is None or self._planned.get((pool, line), 0) < depth
 
     def _room_now(self, option: Option) -> bool:
         """Whether the nodes have room at this moment; what they have later is not considered."""
@@ -298,7 +328,8 @@ class _Walk:
             return False
         start_s, option, uses, placed = best
         self._expect(job, _Start(option, placed, start_s, _counted(job, uses, placed)))
-        self._planned[pool] = self._planned.get(pool, 0) + 1
+        line = pool, self._planner.line_of(job)
+        self._planned[line] = self._planned.get(line, 0) + 1
         self.last_planned[pool] = job.job_id
         return True
 

@@ -89,7 +89,7 @@ for where in $hosts; do
   said=$(start_on "$where" sh -c "$program" sbcast "$target" "$((size))" "$mode" "$changed" "$force" "$made" <"$source" 2>&1) || {
     code=1
     said=${said##*: }
-    echo "sbcast: error: REQUEST_FILE_BCAST($where): ${said:-the copy failed}" >&2
+    echo "$tool: error: REQUEST_FILE_BCAST($where): ${said:-the copy failed}" >&2
     continue
   }
   made="$made $said"

@@ -166,7 +166,7 @@ copy_input() {
   exec tee "$@" >/dev/null 2>&1
 }
 
-# start_on HOST COMMAND...: by ssh, or here.
+# start_on HOST COMMAND...: by ssh, or here. $is_on_terminal: the command has this terminal.
 start_on() {
   where=$1
   shift
@@ -184,7 +184,7 @@ start_on() {
     { code=$({ { { "$bin/ssh" "$where" "$line" 2>&7; echo $? >&5; } 7>&1 >&8 | cat >&2; } 8>&1 | cat >&6; } 5>&1); } 6>&1
     return "${code:-143}" # ended by a signal, with all its group
   fi
-  "$bin/ssh" "$where" "$line"
+  "$bin/ssh" ${is_on_terminal:+-tt} "$where" "$line"
 }
 
 # launch_world TASKS PER-HOST PROGRAM...: as one MPI world on the slots of the job, of which the first $skip_slots stay free; TASKS

@@ -16,8 +16,7 @@ run_master() {
   fi
   prepare_script
   write_tools
-  # an interactive job runs once in any case: its client is there once
-  [ "$rerunnable" = yes ] || [ -n "$interactive" ] || wait_for_word
+  [ "$awaits_word" != yes ] || wait_for_word
   start_script
   wait_for_script
   finish
@@ -31,7 +30,8 @@ give_way() {
   [ "$ran_in" = "$HPCBATCH_POD_UID" ] || fail LaunchFailed "the job has been started before and is not rerunnable"
 }
 
-# Until it is written down that this pod starts the script (controller/start_bar.py): from then on no other pod does.
+# Of a job that must not run twice: until it is written down that this pod starts the script (controller/start_bar.py); from
+# then on no other pod does. Of one that may have only some of its nodes: until it has them all.
 wait_for_word() {
   until { read -r word <"$requests"; } 2>/dev/null && [ "$word" = start ]; do
     give_way

@@ -48,6 +48,7 @@ if [ -n "$multi_prog" ]; then
 fi
 
 told=
+[ -z "$immediate_s" ] || began_s=$(date +%s)
 while :; do
   lock
   if plan; then
@@ -64,6 +65,9 @@ while :; do
     break
   fi
   unlock
+  if [ -n "$immediate_s" ] && { [ "$immediate_s" = 1 ] || [ "$(date +%s)" -ge $((began_s + immediate_s)) ]; }; then
+    die "Unable to create step for job $job_id: Requested nodes are busy"
+  fi
   [ -n "$told$quiet" ] || echo "srun: Job $job_id step creation temporarily disabled, retrying (Requested nodes are busy)" >&2
   told=yes
   nap 0.5
@@ -137,6 +141,15 @@ if [ -n "$bind$bind_verbose" ]; then
   SRUN_BIND="$SRUN_BIND order=${order:-cyclic}${bind_verbose:+ verbose}${quiet:+ quiet}${beside:+ beside}"
   export SRUN_BIND # for bind.sh
 fi
+# path_of PROGRAM: prints where it is, from the working directory on, then on PATH; fails where it is nowhere
+path_of() {
+  case $1 in
+    /*) found=$1 ;;
+    */*) found=$PWD/$1 ;;
+    *) [ -x "$PWD/$1" ] && [ ! -d "$PWD/$1" ] && found=$PWD/$1 || found=$(command -v "$1") || return 1 ;;
+  esac
+  [ -x "$found" ] && [ ! -d "$found" ] && printf '%s\n' "$found"
+}
 if [ -n "$chdir" ]; then
   cd "$chdir" 2>/dev/null || {
     echo "slurmstepd: error: couldn't chdir to \`$chdir': No such file or directory: going to /tmp instead" >&2
@@ -148,6 +161,9 @@ fi
 . "$root/runner/step_files.sh"
 begin_files step '' ''
 [ -z "$open_mode" ] || export SRUN_OPEN_MODE="$open_mode" # for task.sh
+[ -z "$pty" ] || export SRUN_PTY=yes
+[ -z "$task_prolog" ] || export SRUN_TASK_PROLOG="$(path_of "$task_prolog" || echo "$task_prolog")"
+[ -z "$task_epilog" ] || export SRUN_TASK_EPILOG="$(path_of "$task_epilog" || echo "$task_epilog")"
 case $input in
   '' | all) input=all ;;
   none) exec </dev/null ;;

@@ -17,9 +17,10 @@ version whole '
 
 ntasks='' nodes='' max_nodes='' cpus_per_task=${SRUN_CPUS_PER_TASK:-} per_node='' nodelist='' exclude='' relative=0
 label=${SLURM_LABELIO:+yes} out=${SLURM_STDOUTMODE:-} err=${SLURM_STDERRMODE:-} input=${SLURM_STDINMODE:-}
-kill_on_bad_exit=${SLURM_KILL_BAD_EXIT:-0} chdir=${SLURM_WORKING_DIR:-} distribution='' packs='' mpi=${SLURM_MPI_TYPE:-} multi_prog=''
+kill_on_bad_exit=${SLURM_KILL_BAD_EXIT:-0} chdir=${SLURM_WORKING_DIR:-${SLURM_REMOTE_CWD:-}} distribution='' packs='' mpi=${SLURM_MPI_TYPE:-} multi_prog=${SLURM_SRUN_MULTI:+yes}
 overlap=${SLURM_OVERLAP:+yes} overcommit=${SLURM_OVERCOMMIT:+yes} quiet='' export=${SLURM_EXPORT_ENV:-ALL} step_name='' export_given=''
 prolog=${SLURM_PROLOG:-} epilog=${SLURM_EPILOG:-} preserve_env='' test_only='' groups=${default_group:-0} wait_s=${SLURM_WAIT:-0} open_mode=${SLURM_OPEN_MODE:-} step_limit=''
+task_prolog=${SLURM_TASK_PROLOG:-} task_epilog=${SLURM_TASK_EPILOG:-} immediate_s='' bcast=${SLURM_BCAST+yes} bcast_target=${SLURM_BCAST:-} pty='' verbose=''
 
 notes=
 # note TEXT: once
@@ -43,9 +44,16 @@ explain() {
   exit 0
 }
 
+# in_small_letters TEXT: sets $small; options' values are read so
+in_small_letters() {
+  small=$1
+  case $1 in *[A-Z]*) small=$(printf %s "$1" | tr '[:upper:]' '[:lower:]') ;; esac
+}
+
 # read_hint LIST
 read_hint() {
-  for hint in $(printf %s "$1" | tr , ' '); do
+  in_small_letters "$1"
+  for hint in $(printf %s "$small" | tr , ' '); do
     case $hint in
       nomultithread | compute_bound) threads=1 bind=${bind:-auto} ;;
       memory_bound) threads=1 per_socket=1 bind=${bind:-auto} ;;
@@ -58,7 +66,8 @@ read_hint() {
 
 # read_bind LIST: `verbose,cores`, `map_cpu:0,1` …
 read_bind() {
-  rest=$1
+  in_small_letters "$1"
+  rest=$small
   while [ -n "$rest" ]; do
     case $rest in
       map_cpu:* | mask_cpu:*)
@@ -73,6 +82,7 @@ read_bind() {
       none | no) bind=none ;;
       rank | cores | threads | sockets) bind=${rest%%,*} ;;
       core | thread | socket) bind=${rest%%,*}s ;;
+      one_thread) threads=1 bind=${bind:-auto} ;;
       ldoms | boards | rank_ldom | map_ldom:* | mask_ldom:*)
         unapplied "--cpu-bind=$1" "tasks are bound to threads, cores or sockets"
         return
@@ -90,28 +100,45 @@ read_bind() {
 . "$root/runner/devices.sh"
 . "$root/runner/srun_gpus.sh"
 
-# read_distribution LIST: over hosts; over the sockets of one
+# read_distribution LIST: over hosts; over the sockets of one; over the cores of a socket
 read_distribution() {
-  distribution=${1%%[:,]*}
-  case $distribution in
-    block | cyclic) ;;
-    '*') distribution= ;;
-    plane=[1-9]*) plane=${distribution#*=} distribution=plane && number --distribution "$plane" ;;
+  packs='' order=''
+  in_small_letters "$1"
+  case $small in
+    plane=[1-9]*)
+      distribution=plane plane=${small#*=}
+      number --distribution "$plane"
+      return
+      ;;
     plane | plane=*)
       [ -n "${SLURM_DIST_PLANESIZE:-}" ] || {
         echo "srun: error: Invalid plane size or size not specified" >&2
         die "Invalid --distribution specification" 255
       }
       distribution=plane
+      return
       ;;
-    arbitrary | hostfile) distribution=arbitrary ;;
-    *) die "Invalid --distribution specification" 255 ;;
+    pack | nopack) small="*,$small" ;;
   esac
-  case $1 in
-    *:block* | *:cyclic* | *:fcyclic*) order=${1#*:} order=${order%%[:,]*} ;;
+  levels=${small%%,*}
+  printf '%s\n' "$levels" | grep -Eqx '(block|cyclic|[*])(:(block|cyclic|fcyclic|[*])){0,2}|arbitrary|hostfile' ||
+    die "Invalid --distribution specification" 255
+  distribution=${levels%%:*}
+  case $levels in *:*) order=${levels#*:} ;; esac
+  case $order in
+    *:'*') order=${order%:*} ;;
+    *:*)
+      [ "${order#*:}" = "${order%:*}" ] ||
+        unapplied "the third part of --distribution=$1" "tasks fill the cores of a socket in their order"
+      order=${order%:*}
+      ;;
   esac
-  packs=
-  case $distribution,$1, in block*,[Pp]ack,*) packs=yes ;; esac
+  [ "$order" != '*' ] || order=
+  case $distribution in
+    hostfile) distribution=arbitrary ;;
+    '*') distribution= ;;
+  esac
+  case $distribution,$small, in block,*,pack,* | ,*,pack,*) packs=yes ;; esac
 }
 
 [ -z "${SLURM_HINT:-}" ] || read_hint "$SLURM_HINT"
@@ -132,6 +159,8 @@ read_step_limit() {
       if (minutes > 0) printf "%d", minutes * 60
     }') || die "Invalid --time specification" 255
 }
+
+[ -z "${SLURM_TIMELIMIT:-}" ] || read_step_limit "$SLURM_TIMELIMIT"
 
 # apply NAME VALUE
 apply() {
@@ -198,12 +227,20 @@ apply() {
     test-only) test_only=yes ;;
     het-group | pack-group) read_groups "$2" ;;
     jobid) [ "$2" = "$job_id" ] || step_of_other "$2" ;;
-    pty | x11) die "--$1 is not supported: a job's pods have no terminal" ;;
+    pty) pty=yes ;;
+    x11) die "--x11 is not supported: X11 is not forwarded" ;;
     no-allocate) die "--no-allocate is not supported: a step is always its job's" ;;
     prolog) prolog=$2 && [ "$2" != none ] || prolog= ;;
     epilog) epilog=$2 && [ "$2" != none ] || epilog= ;;
-    task-prolog | task-epilog | bcast | container) die "--$1 is not supported" ;;
-    bcast-exclude | send-libs) unapplied "--$1" "nothing is broadcast" ;;
+    task-prolog) task_prolog=$2 ;;
+    task-epilog) task_epilog=$2 ;;
+    bcast) bcast=yes bcast_target=$2 ;;
+    compress) ;; # how --bcast copies is not told either way
+    container) die "--container is not supported: the pods of the job are containers already, of the image that sbatch --container-image names" ;;
+    bcast-exclude) unapplied "--$1" "libraries are not broadcast" ;;
+    send-libs)
+      case $2 in no | n | 0) ;; *) unapplied "--$1" "the hosts have the libraries of their image" ;; esac
+      ;;
     time) read_step_limit "$2" ;;
     time-min | signal) unapplied "--$1" "the step ends with the job" ;;
     gpus-per-task) read_gpus "--$1" "$2" && gpus_task=$count ;;
@@ -225,11 +262,14 @@ apply() {
       wait_s=$2
       ;;
     whole) unapplied --whole "a step has the CPUs that its tasks ask for" ;;
-    immediate) unapplied --immediate "a step waits until it finds free CPUs" ;;
+    immediate)
+      case $2 in *[!0-9]*) die "Invalid numeric value \"$2\" for --immediate." ;; esac
+      immediate_s=${2:-1}
+      ;;
     propagate) unapplied --propagate "every host has the job's limits" ;;
-    verbose) unapplied --verbose "there is no more to tell" ;;
+    verbose) verbose=yes ;;
     profile | acctg-freq) unapplied "--$1" "what steps use is looked at once a second" ;;
-    compress | debugger-test | launch-cmd | max-exit-timeout | msg-timeout | network | resv-ports | slurmd-debug | threads)
+    debugger-test | launch-cmd | max-exit-timeout | msg-timeout | network | resv-ports | slurmd-debug | threads)
       unapplied "--$1" "there is no slurmd here" ;;
     *) unapplied "--$1" "a step has what its job has" ;;
   esac
@@ -320,6 +360,15 @@ while next_option "$@"; do
 done
 shift "$taken"
 [ $# -gt 0 ] || die "No command given to execute."
+if [ -n "$pty" ]; then
+  [ -z "$out$err$input" ] || die "--error/--input/--output are incompatible with --pty"
+  if [ -t 0 ] && [ -t 1 ]; then
+    out=0 err=0 input=0
+  else
+    [ -n "$quiet" ] || echo "srun: error: Not using a pseudo-terminal, disregarding --pty option" >&2
+    pty=
+  fi
+fi
 
 [ -z "${SLURM_HOSTFILE:-}" ] || [ -n "$nodelist" ] || distribution=arbitrary
 

@@ -16,7 +16,7 @@ state=$(mktemp -d "$run/step.XXXXXX") || die "cannot write to $run"
 if [ "$distribution" = plane ]; then export SLURM_DIST_PLANESIZE="$plane"; else unset SLURM_DIST_PLANESIZE; fi
 mpi_family
 way=direct
-if [ "$mpi" != none ] && [ -z "$multi_prog" ]; then
+if [ "$mpi" != none ] && [ -z "$multi_prog$pty" ]; then
   if [ -n "$family" ]; then
     way=$(mpi_of "$1")
   else
@@ -41,11 +41,21 @@ around() {
     exec "$@"
   ) </dev/null
 }
-around prolog_srun "$prolog" "$@" || {
-  echo "srun: error: srun prolog failed rc = $?. Aborting step." >&2
+# abort_step: it has not begun
+abort_step() {
   rm -rf "$state" "$steps/$step_id.step" "$steps/$step_id.gpus" "$steps/$step_id.limit"
   step_ends 1
   exit 1
+}
+if [ -n "$bcast" ] && [ -z "$multi_prog" ]; then
+  . "$root/runner/srun_bcast.sh"
+  broadcast "$1" || abort_step
+  shift
+  set -- "$copied" "$@"
+fi
+around prolog_srun "$prolog" "$@" || {
+  echo "srun: error: srun prolog failed rc = $?. Aborting step." >&2
+  abort_step
 }
 
 # $numbers: `host:task` words
@@ -145,6 +155,19 @@ names() {
   if [ $# = 1 ]; then named="task $named"; else named="tasks $named"; fi
 }
 
+if [ -n "$verbose" ]; then
+  for word in $layout; do
+    tasks_of "${word%:*}"
+    # shellcheck disable=SC2046
+    names $(printf %s "$tasks" | tr , ' ')
+    case $named in
+      'tasks '*) named="[${named#tasks }]" ;;
+      *) named=${named#task } ;;
+    esac
+    echo "srun: launching StepId=$job_id.$step_id on host ${word%:*}, ${word#*:} tasks: $named" >&2
+  done
+fi
+
 # end_with_first: --wait: when a task has ended, the others may go on for so long
 end_with_first() {
   trap '' INT TERM HUP
@@ -235,7 +258,34 @@ fi
 if [ "$wait_s" -gt 0 ]; then
   end_with_first 3<&- &
 fi
-feeders=
+
+# tasks_on PROGRAM...: `direct` on host $name, the step's $node, in a shell of its own
+tasks_on() {
+  trap : USR1 USR2 ALRM
+  read_input "$node"
+  start_on "$name" "$sh" "$start" "$root" direct "${label:--}" "${out:--}" "${err:--}" "$step_id" "$node" "$tasks" \
+    "${multi_prog:-no}" "$kill_on_bad_exit" "$input" "$@"
+  code=$?
+  [ $code -ne 255 ] || echo "srun: error: $name: lost connection to its tasks" >&2
+  echo $code >"$state/code.$node"
+  if [ $code -ne 0 ] && [ "$kill_on_bad_exit" != 0 ] && [ ! -d "$state/stopped" ]; then
+    echo "srun: launch/slurm: _step_signal: Terminating StepId=$job_id.$step_id" >&2
+    stop TERM
+  fi
+}
+
+# on_terminal PROGRAM...: the same of the host of task 0 with --pty: not in the background, where shells ignore INT. What is sent to
+# srun meanwhile would wait for the end, so another shell looks whether somebody ends the step.
+on_terminal() {
+  (
+    trap '' INT QUIT TERM HUP
+    while [ -d "$state" ] && [ ! -e "$steps/$step_id.cancelled" ]; do nap 1; done
+    [ ! -d "$state" ] || { tell_of_stop && stop TERM; }
+  ) 3<&- </dev/null >/dev/null &
+  trap : INT QUIT
+  (trap : INT QUIT && name=$front node=$front_node tasks=$front_tasks is_on_terminal=yes && tasks_on "$@")
+}
+feeders='' front=
 for word in $layout; do
   name=${word%:*}
   [ "$way" != mpi ] || break
@@ -248,23 +298,19 @@ for word in $layout; do
     ) &
     feeders="$feeders $!"
   else
-    (
-      trap : USR1 USR2 ALRM
-      read_input "$node"
-      start_on "$name" "$sh" "$start" "$root" direct "${label:--}" "${out:--}" "${err:--}" "$step_id" "$node" "$tasks" \
-        "${multi_prog:-no}" "$kill_on_bad_exit" "$input" "$@"
-      code=$?
-      [ $code -ne 255 ] || echo "srun: error: $name: lost connection to its tasks" >&2
-      echo $code >"$state/code.$node"
-      if [ $code -ne 0 ] && [ "$kill_on_bad_exit" != 0 ] && [ ! -d "$state/stopped" ]; then
-        echo "srun: launch/slurm: _step_signal: Terminating StepId=$job_id.$step_id" >&2
-        stop TERM
-      fi
-    ) &
+    case $pty:,$tasks, in
+      yes:*,0,*)
+        front=$name front_node=$node front_tasks=$tasks
+        node=$((node + 1))
+        continue
+        ;;
+    esac
+    (tasks_on "$@") &
     children="$children $!"
   fi
   node=$((node + 1))
 done
+[ -z "$front" ] || on_terminal "$@"
 exec 3<&-
 
 for child in $children; do await_child "$child"; done

@@ -95,8 +95,15 @@ esac
 
 . "$root/runner/step_files.sh"
 . "$root/runner/devices.sh"
-kept=$SRUN_KEPT open_mode=$SRUN_OPEN_MODE input_pattern=$SRUN_INPUT wait_dir=$SRUN_WAIT
-unset SRUN_KEPT SRUN_OPEN_MODE SRUN_INPUT SRUN_WAIT
+kept=$SRUN_KEPT open_mode=$SRUN_OPEN_MODE input_pattern=$SRUN_INPUT wait_dir=$SRUN_WAIT pty=$SRUN_PTY
+task_prolog=$SRUN_TASK_PROLOG task_epilog=$SRUN_TASK_EPILOG session=
+unset SRUN_KEPT SRUN_OPEN_MODE SRUN_INPUT SRUN_WAIT SRUN_PTY SRUN_TASK_PROLOG SRUN_TASK_EPILOG
+if [ -n "$task_prolog$task_epilog" ]; then
+  . "$root/runner/await.sh"
+  . "$root/runner/task_around.sh"
+else
+  after_task() { :; }
+fi
 label=${1#-} out=${2#-} err=${3#-}
 shift 3
 
@@ -193,11 +200,12 @@ if [ "$mode" = mpi ] || [ "$mode" = world ]; then
   step=$SLURM_STEP_ID
   run_task() {
     shift
+    mark_task
+    [ -z "$task_prolog" ] || task_prolog_says
     check_program "$1"
     own_devices "$nth"
     [ -z "$kept" ] || set -- "$sh" "$root/runner/kept.sh" "$kept$visible," "$@"
     [ -z "$SRUN_BIND" ] || set -- "$sh" "$root/runner/bind.sh" "$root" "$nth" "$(tasks_here)" "$@"
-    mark_task
     [ "$mode" != mpi ] || echo "$SLURM_TASK_PID" >"$run/ranks.$step.$task" # for step_usage.sh
     exec "$@"
   }
@@ -206,9 +214,17 @@ fi
 if [ "$mode" = mpi ]; then
   [ -z "$input_pattern" ] || own_input "$task" "$SLURM_NODEID"
   redirect "$task" "$SLURM_NODEID"
-  [ -n "$label" ] || run_task "$task" "$@"
-  run_labelled "$task" "$@"
-  exit
+  [ -n "$label$task_epilog" ] || run_task "$task" "$@"
+  if [ -z "$task_epilog" ]; then
+    run_labelled "$task" "$@"
+    exit
+  fi
+  exec 5>&2
+  trap : TERM INT HUP QUIT USR1 USR2 ALRM # what the launcher passes on is for the task
+  if [ -n "$label" ]; then run_labelled "$task" "$@"; else (run_task "$task" "$@") 5>&-; fi
+  code=$?
+  (after_task "$task" "$nth")
+  exit "$code"
 fi
 if [ "$mode" = world ]; then
   state=$1 input=$2 kill_on_bad_exit=$3
@@ -226,6 +242,7 @@ if [ "$mode" = world ]; then
     (run_task "$task" "$@") 2>&6 5>&- 6>&-
   fi
   code=$?
+  (after_task "$task" "$nth")
   keep_spent
   rm -f "$run/ranks.$step.$task"
   tell_of_end "$task"
@@ -238,8 +255,7 @@ fi
 
 step=$1 node=$2 tasks=$3 multi_prog=$4 kill_on_bad_exit=$5 input=$6
 shift 6
-session=
-if [ -n "$own_session" ] && setsid true 2>/dev/null; then
+if [ -n "$own_session" ] && [ -z "$pty" ] && setsid true 2>/dev/null; then
   session=setsid
 fi
 
@@ -248,11 +264,12 @@ run_task() { # TASK LOCAL PROGRAM...
   export SLURM_PROCID SLURM_LOCALID SLURM_NODEID SLURM_GTIDS
   shift 2
   redirect "$SLURM_PROCID" "$node"
+  mark_task
+  [ -z "$task_prolog" ] || task_prolog_says
   check_program "$1"
   own_devices "$SLURM_LOCALID"
   [ -z "$kept" ] || set -- "$sh" "$root/runner/kept.sh" "$kept$visible," "$@"
   [ -z "$SRUN_BIND" ] || set -- "$sh" "$root/runner/bind.sh" "$root" "$SLURM_LOCALID" "$(tasks_here)" "$@"
-  mark_task
   # shellcheck disable=SC2086,SC2016
   exec $defaults $session "$sh" -c 'echo $$ >"$1"; [ ! -e "$2" ] || exit 143; shift 2; SLURM_TASK_PID=$$; export SLURM_TASK_PID; exec "$@"' \
     sh "$run/tasks.$step.$SLURM_PROCID" "$run/ended.$step" "$@"
@@ -271,45 +288,56 @@ case $readers in
     ;;
 esac
 begin_files node '' "$node"
-children='' nth=0
-for task in $(printf %s "$tasks" | tr , ' '); do
-  (
-    if [ -p "$run/in.$step.$task" ]; then
-      open_pipe "$step" "$task"
-    elif [ "$readers" = " $task" ]; then
-      exec <&3
-    else
-      own_input "$task" "$node"
-    fi
-    exec 3<&-
-    if [ "$multi_prog" = yes ]; then
-      . "$root/runner/multi_prog.sh"
-      line=$(of_multi_prog "$1" "$task") || { echo "srun: error: no line of $1 is for task $task" >&2; exit 1; }
-      set -f
-      IFS='
+# one_task TASK LOCAL PROGRAM...: of a shell of its own
+one_task() {
+  task=$1 nth=$2
+  shift 2
+  if [ -p "$run/in.$step.$task" ]; then
+    open_pipe "$step" "$task"
+  elif [ "$readers" = " $task" ]; then
+    exec <&3
+  else
+    own_input "$task" "$node"
+  fi
+  exec 3<&-
+  if [ "$multi_prog" = yes ]; then
+    . "$root/runner/multi_prog.sh"
+    line=$(of_multi_prog "$1" "$task") || { echo "srun: error: no line of $1 is for task $task" >&2; exit 1; }
+    set -f
+    IFS='
 '
-      # xargs knows quotes, and nothing else of a shell
-      # shellcheck disable=SC2046
-      set -- $(printf '%s\n' "$line" | xargs printf '%s\n')
-      unset IFS
-    fi
-    exec 6>&2 2>/dev/null # a shell reports killed children in its own form
-    if [ -n "$label" ]; then
-      run_labelled "$task" "$nth" "$@" 2>&6
-    else
-      (run_task "$task" "$nth" "$@") 2>&6 6>&-
-    fi
-    code=$?
-    echo "$code" >"$run/done.$step.$task"
-    rm -f "$run/tasks.$step.$task"
-    tell "$task" "$code"
-    tell_of_end "$task"
-    [ "$code" = 0 ] || [ "$kill_on_bad_exit" = 0 ] || end_tasks_here
-    exit "$code"
-  ) &
-  children="$children $!"
+    # xargs knows quotes, and nothing else of a shell
+    # shellcheck disable=SC2046
+    set -- $(printf '%s\n' "$line" | xargs printf '%s\n')
+    unset IFS
+  fi
+  exec 6>&2 2>/dev/null # a shell reports killed children in its own form
+  if [ -n "$label" ]; then
+    run_labelled "$task" "$nth" "$@" 2>&6
+  else
+    (run_task "$task" "$nth" "$@") 2>&6 6>&-
+  fi
+  code=$?
+  (after_task "$task" "$nth")
+  echo "$code" >"$run/done.$step.$task"
+  rm -f "$run/tasks.$step.$task"
+  tell "$task" "$code"
+  tell_of_end "$task"
+  [ "$code" = 0 ] || [ "$kill_on_bad_exit" = 0 ] || end_tasks_here
+  exit "$code"
+}
+children='' nth=0 front=
+for task in $(printf %s "$tasks" | tr , ' '); do
+  if [ "$pty:$task" = yes:0 ]; then
+    front=$nth
+  else
+    (one_task "$task" "$nth" "$@") &
+    children="$children $!"
+  fi
   nth=$((nth + 1))
 done
+# on the terminal, so not in the background, where shells ignore INT
+[ -z "$front" ] || (trap : INT QUIT TERM HUP && one_task 0 "$front" "$@")
 exec 3<&- 2>/dev/null
 highest=0
 for child in $children; do

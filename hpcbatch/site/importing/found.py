@@ -68,7 +68,8 @@ class Queue:
     preempt_mode: str = ""
     grace_s: int = 0
     priority: int | None = None
-    """PBS's."""
+    backfill_depth: int | None = None
+    """These are PBS's."""
 
 
 @dataclass(slots=True)

@@ -21,7 +21,7 @@ OF_SERVER: Final = frozenset({"job_sort_formula", "backfill_depth", "eligible_ti
 LEFT: Final[tuple[tuple[str, str], ...]] = (
     ("max_", AT_ONCE),
     ("queued_jobs_threshold", AT_ONCE),
-    ("backfill_depth", "planned starts are counted over all queues, since these share nodes: set backfillDepth"),
+    ("backfill_depth", "backfillDepth of a queue is from 0 to 10000"),
     ("node_group_", "network topology is Volcano's: its HyperNodes"),
     ("fairshare_", ORDER),
     ("est_start_time", ORDER),

@@ -172,6 +172,7 @@ def _queues(
             preempt_mode=queue.preempt_mode if "type" in found.preemption else "",
             grace_s=queue.grace_s,
             priority=queue.priority,
+            backfill_depth=queue.backfill_depth,
         )
         made.append(_limits(config, queue, found))
     return tuple(made)

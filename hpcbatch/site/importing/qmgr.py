@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from hpcbatch.model.queue_fields import MOST_DEPTH
 from hpcbatch.site.importing import limits, pbs_keys, pbs_rows, sched_config
 from hpcbatch.site.importing.found import Found, Place, Queue, Setting
 from hpcbatch.site.importing.pbs_limits import resource
@@ -188,6 +189,8 @@ def _queue(queue: Queue, key: str, setting: Setting, found: Found, acl: _Acl) ->
             found.carried(setting)
         else:
             found.limit(queue, "priority", -number if value.startswith("-") else number, setting)
+    elif key == "backfill_depth" and (depth := whole(value)) is not None and depth <= MOST_DEPTH:
+        found.limit(queue, "backfill_depth", depth, setting)
     elif key.partition(".")[0] in pbs_keys.OWN:
         found.own(setting)
     else:

@@ -96,6 +96,7 @@ def _queue(queue: QueueConfig) -> list[str]:
     lines += [f"  preemptMode: {scalar(queue.preempt_mode)}"] if queue.preempt_mode else []
     lines += [f"  graceTime: {queue.grace_s}"] if queue.grace_s else []
     lines += [] if queue.priority is None else [f"  priority: {queue.priority}"]
+    lines += [] if queue.backfill_depth is None else [f"  backfillDepth: {queue.backfill_depth}"]
     if queue.node_selector:
         lines.append(f"  nodeSelector: {_mapping(queue.node_selector)}")
     return lines

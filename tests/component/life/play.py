@@ -11,11 +11,10 @@ from dataclasses import dataclass, field
 
 from hpcbatch.api.informer import Informer
 from hpcbatch.api.port import Object, WatchEvent
-from hpcbatch.api.resources import BATCHJOBS, CONFIGMAPS, PODS, VOLCANO_JOBS
-from hpcbatch.controller.pod_requests import ANNOTATION
+from hpcbatch.api.resources import BATCHJOBS, CONFIGMAPS, PODS
 from hpcbatch.engine.registry.registry import Registry
 from hpcbatch.errors import ConflictError, HpcBatchError, NotFoundError
-from hpcbatch.model.labels import JOB_ID_LABEL
+from hpcbatch.model.labels import JOB_ID_LABEL, REQUESTS_ANNOTATION, START_WORD
 from hpcbatch.volcano.job_conf import NO_POD, first_pod
 from hpcbatch.volcano.job_names import conf_name, job_name
 from tests.component.volcano_cluster import NS, PlayKubelet
@@ -75,7 +74,6 @@ class Playing:
     number: int
     name: str
     queue: str
-    is_rerunnable: bool
     script: Script
     run: Run | None = None
     """None: it waits for the word to start."""
@@ -123,7 +121,11 @@ class Stage(PlayKubelet):
         elif "deletionTimestamp" in meta:
             if phase == "Running":
                 has_run = self._break_off(meta["uid"])
-                self._try_end(meta["name"], 143, "signal=15\nreason=Signalled" if has_run else "the pod was stopped")
+                self._try_end(
+                    meta["name"],
+                    143,
+                    f"signal=15\nreason=Signalled\n{_started()}" if has_run else "the pod was stopped",
+                )
             super()._on_pod(event)
         elif phase == "Pending" and pod["spec"].get("nodeName"):
             super()._on_pod(event)
@@ -149,30 +151,14 @@ class Stage(PlayKubelet):
             return  # nobody has its parts any more, so that the pod has no files
         spec, status = jobs[0]["spec"], jobs[0]["status"]
         member = f"[{spec['memberOf']['index']}]" if "memberOf" in spec else ""
-        playing = Playing(
-            pod, uid, number, spec["name"] + member, status["queue"], spec["rerunnable"], self._scripts[spec["name"]]
-        )
+        playing = Playing(pod, uid, number, spec["name"] + member, status["queue"], self._scripts[spec["name"]])
         self._playing[uid] = playing
-        if self._give_way(playing) or not playing.is_rerunnable:
-            return
-        self._start_when_whole(playing)
+        if not self._give_way(playing) and not self._awaits_word(playing):
+            self._start_script(playing)
 
-    def _start_when_whole(self, playing: Playing) -> None:
-        """When all pods of the job have nodes: a runner waits for the others, which may get theirs one by one."""
-        with self._lock:
-            if self._playing.get(playing.uid) is not playing or playing.run is not None:
-                return
-            try:
-                made = self._registry.get(VOLCANO_JOBS, job_name(playing.number), NS)
-            except NotFoundError:
-                return
-            wanted = sum(task.get("replicas", 0) for task in made["spec"]["tasks"])
-            if sum(bool(pod["spec"].get("nodeName")) for pod in self._pods_of(playing.number)) >= wanted:
-                self._start_script(playing)
-                return
-        timer = threading.Timer(0.02, self._start_when_whole, (playing,))
-        timer.daemon = True
-        timer.start()
+    def _awaits_word(self, playing: Playing) -> bool:
+        conf = self._registry.get(CONFIGMAPS, conf_name(playing.number), NS)
+        return "\nawaits_word='yes'\n" in conf["data"]["job.sh"]
 
     def _give_way(self, playing: Playing) -> bool:
         """To the pod that ran the script of a job that must not run twice, or since the job is no longer to start."""
@@ -197,8 +183,8 @@ class Stage(PlayKubelet):
         playing = self._playing.get(meta["uid"])
         if playing is None:
             return
-        asked = (meta.get("annotations") or {}).get(ANNOTATION, "").splitlines()
-        if playing.run is None and asked[:1] == ["start"]:
+        asked = (meta.get("annotations") or {}).get(REQUESTS_ANNOTATION, "").splitlines()
+        if playing.run is None and asked[:1] == [START_WORD]:
             self._start_script(playing)
         if playing.run is not None:
             self._go_on(playing, is_stopped="suspend" in asked)
@@ -235,7 +221,7 @@ class Stage(PlayKubelet):
                 return
             code = playing.run.exit_code = playing.script.exit_code
             playing.run.ended = time.monotonic()
-        self._try_end(playing.pod, code, f"exit_code={code}\nwalltime_s=1\ncpu_s=1", playing.uid)
+        self._try_end(playing.pod, code, f"exit_code={code}\nwalltime_s=1\ncpu_s=1\n{_started()}", playing.uid)
 
     def _break_off(self, uid: str) -> bool:
         """Whether there was a script to break off."""
@@ -317,3 +303,8 @@ class Stage(PlayKubelet):
     def wounded(self) -> list[Run]:
         """Runs that go on with a rank short."""
         return [run for run in list(self.log.runs) if run.is_wounded and run.ended is None]
+
+
+def _started() -> str:
+    """As a runner reports that it has started the script."""
+    return f"started={int(time.time())}"

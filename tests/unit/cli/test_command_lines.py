@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import os
 import re
 import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -14,7 +17,7 @@ from hpcbatch.cli.completion.paths import At, all_paths
 from hpcbatch.cli.own_lines import known_commands
 from hpcbatch.dialects.pbs import options as pbs_options
 from hpcbatch.dialects.slurm.getopt import Parser
-from hpcbatch.model.command_line import Flag, Word, value_of
+from hpcbatch.model.command_line import Flag, Word, help_page, value_of
 
 COMMANDS = known_commands()
 PATHS = all_paths()
@@ -37,8 +40,8 @@ def test_an_option_says_what_it_does(at: At) -> None:
         assert flag.about, flag
         assert "\n" not in flag.about
         assert all(re.fullmatch(r"-[A-Za-z0-9]\w*|--[A-Za-z][\w-]*", name) for name in flag.names), flag.names
-        assert (flag.word is Word.ONE_OF) == bool(flag.choices)
-        assert all(re.fullmatch(r"[\w./-]+", choice) for choice in flag.choices), "a shell takes it as one word"
+        assert (flag.word in (Word.ONE_OF, Word.DEPENDENCY)) == bool(flag.choices)
+        assert all(re.fullmatch(r"[\w./=-]+", choice) for choice in flag.choices), "a shell takes it as one word"
 
 
 @pytest.mark.parametrize("name", sorted(PACKAGES["slurm"]))
@@ -93,3 +96,32 @@ def test_every_command_stands_in_the_scripts() -> None:
 
 def test_bash_reads_its_script() -> None:
     subprocess.run(["bash", "-n", "-c", bash.script()], check=True)
+
+
+@pytest.mark.parametrize("name", sorted((*PACKAGES["pbs"], *PACKAGES["lsf"])))
+def test_help_of_pbs_and_lsf(name: str) -> None:
+    line = COMMANDS[name].line
+    text = help_page(line)
+    assert text.startswith(line.usage)
+    for flag in line.flags:
+        assert re.search(rf"^  {re.escape(', '.join(flag.names))}\b.*(\n {{27}}\S.*| \S.*)$", text, re.MULTILINE), flag
+
+
+@pytest.mark.parametrize(
+    ("command", "option", "line"),
+    [
+        ("qsub", "--help", "  -N jobname               the name of the job"),
+        ("qstop", "--help", "qstop: have no more jobs of queues start"),
+        ("pbsfs", "--help", "  --version                print the version"),
+        ("qhold", "--help", "qhold: keep jobs from starting"),
+        ("bkill", "-h", "  -s signal                send this signal"),
+        ("bmod", "-h", "bmod: change a job"),
+        ("srun", "--help", "  -N, --nodes=N                  the number of nodes"),
+    ],
+)
+def test_help_needs_no_cluster(command: str, option: str, line: str) -> None:
+    lost = {**os.environ, "HPCBATCH_KUBECONFIG": "/nowhere", "KUBECONFIG": "/nowhere"}
+    program = Path(sys.executable).parent / command
+    done = subprocess.run([program, option], env=lost, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert line in done.stdout.splitlines()

@@ -69,4 +69,4 @@ def test_all_read_as_one_system(scripts: Path) -> None:
 
 
 def test_an_empty_directory(tmp_path: Path) -> None:
-    assert _run("survey", str(tmp_path)).stdout == "no scripts with #PBS or #SBATCH lines (0 other files)\n"
+    assert _run("survey", str(tmp_path)).stdout == "no scripts with #PBS, #SBATCH or #BSUB lines (0 other files)\n"

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from hpcbatch.api.port import Object
 from hpcbatch.controller.pod_requests import (
-    ANNOTATION,
     Signal,
     announce_end,
     pass_on,
@@ -22,6 +21,7 @@ from hpcbatch.controller.pod_requests import (
 )
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
+from hpcbatch.model.labels import REQUESTS_ANNOTATION
 from hpcbatch.model.preemption import PreemptMode
 from hpcbatch.model.record import JobRecord, JobStatus, Preempted
 from hpcbatch.model.spec import JobSpec, WarnSignal
@@ -114,7 +114,7 @@ def test_the_pod_is_told_and_the_user_answered() -> None:
     api = Patches()
     status = pass_on(api, ASKED, record(JobState.RUNNING), POD)  # type: ignore[arg-type]
     # with its version: a signal that was written a moment ago must not be written over
-    told = {"annotations": {ANNOTATION: "signal 1 10 all a\n"}, "resourceVersion": "7"}
+    told = {"annotations": {REQUESTS_ANNOTATION: "signal 1 10 all a\n"}, "resourceVersion": "7"}
     assert api.made == [("p", {"metadata": told})]
     assert status.signalled == "a"
     assert status.answered is not None
@@ -134,7 +134,7 @@ def test_a_job_that_does_not_run_gets_no_signal(state: JobState, pod: Object | N
 
 def test_nothing_new_is_not_written() -> None:
     api = Patches()
-    pod = {"metadata": {**POD["metadata"], "annotations": {ANNOTATION: "suspend\n"}}}
+    pod = {"metadata": {**POD["metadata"], "annotations": {REQUESTS_ANNOTATION: "suspend\n"}}}
     status = pass_on(api, {"suspended": True}, record(JobState.SUSPENDED), pod)  # type: ignore[arg-type]
     assert not api.made
     assert status == record(JobState.SUSPENDED).status
@@ -142,11 +142,11 @@ def test_nothing_new_is_not_written() -> None:
 
 def test_a_requeue_is_told_once_and_given_time() -> None:
     api, now = Patches(), datetime(2026, 1, 1, tzinfo=UTC)
-    pod = {"metadata": {**POD["metadata"], "annotations": {ANNOTATION: "suspend\n"}}}
+    pod = {"metadata": {**POD["metadata"], "annotations": {REQUESTS_ANNOTATION: "suspend\n"}}}
     assert announce_end(api, pod, "requeue", now) == 2  # type: ignore[arg-type]
     told = f"suspend\nrequeue {int(now.timestamp())}\n"
-    assert api.made == [("p", {"metadata": {"annotations": {ANNOTATION: told}, "resourceVersion": "7"}})]
-    pod["metadata"]["annotations"] = {ANNOTATION: told}
+    assert api.made == [("p", {"metadata": {"annotations": {REQUESTS_ANNOTATION: told}, "resourceVersion": "7"}})]
+    pod["metadata"]["annotations"] = {REQUESTS_ANNOTATION: told}
     for passed_s, left_s in ((0.5, 1.5), (2, 0), (600, 0)):
         assert announce_end(api, pod, "requeue", now + timedelta(seconds=passed_s)) == left_s  # type: ignore[arg-type]
     assert len(api.made) == 1

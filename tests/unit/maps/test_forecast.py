@@ -6,6 +6,7 @@ import gc
 import re
 import weakref
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import timedelta
 from html.parser import HTMLParser
 from pathlib import Path
@@ -20,7 +21,7 @@ for _name in ("netCDF4", "matplotlib", "PIL"):
 import numpy as np  # noqa: E402
 from PIL import Image  # noqa: E402
 
-from hpcbatch.maps import draw, page  # noqa: E402
+from hpcbatch.maps import draw, meteogram, page, section  # noqa: E402
 from hpcbatch.maps.errors import MapsError  # noqa: E402
 from hpcbatch.maps.main import run  # noqa: E402
 from hpcbatch.maps.names import NAMES, PAGE  # noqa: E402
@@ -156,6 +157,30 @@ def test_the_map_fills_its_picture(tmp_path: Path, name: str) -> None:
     wide, high = figure.get_size_inches()
     inches = (box.x0 * wide, box.y0 * high, (1 - box.x1) * wide, (1 - box.y1) * high)
     assert inches == pytest.approx((0.55, 0.68, 0.95, 0.62), abs=0.01)
+
+
+@pytest.mark.parametrize(("warmer_k", "says"), [(0, "0 °C (dark)"), (60, "0 °C (dark): none on this map")])
+def test_a_line_that_is_not_there_is_not_promised(tmp_path: Path, warmer_k: float, says: str) -> None:
+    (frame,) = map(load, read(write(tmp_path / "wrfout_d01")))
+    fields = {**frame.fields, "t2": frame.fields["t2"] - frame.fields["t2"].mean() + warmer_k}
+    frame = replace(frame, fields=fields)
+    product = next(each for each in PRODUCTS if each.name == "t2m")
+    figure = draw.draw(frame, draw.series(product, [ranges_of(frame)], None))
+    assert says in [text.get_text() for text in figure.texts]
+
+
+def test_barbs_of_a_section_do_not_touch(tmp_path: Path) -> None:
+    (frame,) = map(load, read(write(tmp_path / "wrfout_d01")))
+    ends = (meteogram.Place("west", 47, 8), meteogram.Place("east", 47, 12))
+    rows, columns = frame.grid.lat.shape
+    figure = section.draw(frame, ends, section.cut(frame, (rows / 2, 2), (rows / 2, columns - 3)))
+    axes = figure.axes[0]
+    (barbs,) = [each for each in axes.collections if type(each).__name__ == "Barbs"]
+    levels = sorted(set(np.asarray(barbs.get_offsets())[:, 1]))
+    places = (axes.transScale + axes.transLimits).transform([(0, level) for level in levels])[:, 1]
+    inches = places * axes.get_position().height * figure.get_figheight()
+    assert len(levels) > 3
+    assert np.abs(np.diff(inches)).min() > 0.23
 
 
 def test_barbs_and_letters_are_inside(tmp_path: Path) -> None:

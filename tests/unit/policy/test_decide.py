@@ -402,6 +402,35 @@ def test_a_job_that_must_not_run_twice(rerunnable: bool, others: list[PodView], 
     assert decision.let_start is barred
 
 
+@pytest.mark.parametrize(
+    ("others", "wanted", "is_let"),
+    [
+        ([], 1, False),
+        ([replace(RUNNING, index=1)], 2, True),
+        ([pod(1, phase="Pending")], 2, False),
+        ([replace(RUNNING, index=1)], 3, False),
+        ([replace(RUNNING, index=1, is_deleting=True)], 2, False),
+    ],
+    ids=["one pod needs no word", "all run", "one is still to come", "one is made anew", "one is being deleted"],
+)
+def test_a_job_that_may_have_some_of_its_nodes(others: list[PodView], wanted: int, is_let: bool) -> None:
+    at = seen(phase="Running", pods=[RUNNING, *others], pods_wanted=wanted)
+    assert at.volcano_job is not None
+    decision = decide(replace(at, volcano_job=replace(at.volcano_job, may_bind_in_part=True, has_run=True)))
+    assert decision.let_start is is_let
+    assert not decide(at).let_start, "Volcano gives all nodes or none"
+
+
+def test_a_run_that_was_never_let_start_is_none() -> None:
+    """Its first pod was deleted before all others ran. One that was let start counts, though that is seen late."""
+    deleted = replace(RUNNING, is_deleting=True)
+    at = seen(phase="Restarting", pods=[deleted], pods_wanted=2)
+    assert at.volcano_job is not None
+    in_part = replace(at, volcano_job=replace(at.volcano_job, may_bind_in_part=True))
+    assert decide(in_part).status.run_count == 0
+    assert decide(replace(in_part, pods=[replace(deleted, has_word=True)])).status.run_count == 1
+
+
 @pytest.mark.parametrize("phase", ["Terminating", "Completing", "Aborting"])
 def test_a_run_whose_pods_are_gone_is_not_given_back_to_the_queue(phase: str) -> None:
     running = decide(seen(phase="Running", pods=[RUNNING])).status

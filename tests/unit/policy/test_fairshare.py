@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
 from hpcbatch.model.accounts import PARENT_SHARES, Account, Accounts, Association, Qos, first_accounts
 from hpcbatch.model.priority import PriorityConfig
-from hpcbatch.policy.fairshare import Run, decayed, raw_usage, shares_of
+from hpcbatch.model.row import JobRow
+from hpcbatch.model.state import JobState
+from hpcbatch.policy.fairshare import Run, committed, decayed, raw_usage, shares_of
+from tests.unit.dialects.pbs.jobs import ROWS
+
+NOW = datetime(2026, 11, 26, 10, 0, tzinfo=UTC)
 
 
 def run(user: str, account: str, cpus: int, start_s: float, end_s: float, qos: str = "") -> Run:
@@ -52,6 +59,29 @@ def test_usage_goes_up_the_tree() -> None:
     runs = [run("ann", "a", 1, 0, 30), run("dan", "theory", 1, 0, 10), run("cy", "b", 1, 0, 60), run("x", "a", 1, 0, 9)]
     usage = raw_usage(site(), runs, 60, 0)
     assert usage == {1: 100, 2: 0, 3: 40, 4: 30, 5: 0, 6: 60, 7: 60, 8: 10, 9: 10}
+
+
+def test_what_running_jobs_have_left_goes_up_the_tree() -> None:
+    """Of their walltimes; what waits, has no walltime, is over it or counts for no account has nothing."""
+
+    def row(user: str, account: str, state: JobState = JobState.RUNNING, **changes: Any) -> JobRow:
+        own = {"start_time": NOW - timedelta(seconds=40), "walltime_s": 100, "mem_bytes": 3 << 20, "nodes": 1}
+        return ROWS[0]._replace(user=user, account=account, state=state, cpus=2, **{**own, **changes})
+
+    rows = (
+        row("dan", "theory"),
+        row("ann", "a", nodes=2, mem_bytes=None),
+        row("cy", "b", JobState.QUEUED),
+        row("cy", "b", walltime_s=None),
+        row("cy", "b", walltime_s=30),
+        row("cy", ""),
+        row("nobody", "b"),
+    )
+    nothing, one, both = (
+        {"cpu": cpu, "mem": mem, "node": node} for cpu, mem, node in ((0, 0, 0), (120, 180, 60), (240, 180, 180))
+    )
+    ann = {"cpu": 120, "mem": 0, "node": 120}
+    assert committed(site(), rows, NOW) == {9: one, 8: one, 4: ann, 3: both, 1: both, 7: nothing, 6: nothing}
 
 
 def test_a_quality_of_service_has_a_usage_factor() -> None:

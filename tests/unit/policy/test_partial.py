@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from hpcbatch.policy.observed import PodView, VolcanoJobView
@@ -30,6 +32,7 @@ def pods(*nodes: str, report: RunReport | None = None) -> list[PodView]:
         pytest.param(pods("a"), True, True, False, id="one is lost after the whole has run"),
         pytest.param(pods("a", report=RunReport(started=1)), True, False, False, id="the script has run"),
         pytest.param(pods("a", report=RunReport()), True, False, True, id="the runner ended before the script"),
+        pytest.param([replace(pods("a")[0], has_word=True)], True, False, False, id="the script was let start"),
         pytest.param(pods("a", ""), False, False, False, id="Volcano places all or none"),
     ],
 )

@@ -135,6 +135,25 @@ def test_the_shape_of_a_volcano_job_stands_on_it(labels: dict[str, str], launche
     assert volcano_job_view({"metadata": {"uid": "u", "labels": labels}}).launcher is Launcher(launcher)
 
 
+@pytest.mark.parametrize(
+    ("phases", "has_run", "second"),
+    [
+        ([], False, None),
+        (["Pending", "Running"], True, None),
+        (["Running", "Restarting", "Pending"], False, 1),
+        (["Restarting", "Pending", "Running"], True, 0),
+    ],
+)
+def test_whether_it_has_run_since_it_was_restarted(phases: list[str], has_run: bool, second: int | None) -> None:
+    """A Volcano Job has one condition for each phase, in the order in which it last entered them."""
+    conditions = [
+        {"status": phase, "lastTransitionTime": f"2026-11-21T12:00:0{place}Z"} for place, phase in enumerate(phases)
+    ]
+    view = volcano_job_view({"metadata": {"uid": "u"}, "status": {"conditions": conditions}})
+    assert view.has_run is has_run
+    assert (view.restarted_at and view.restarted_at.second) == second
+
+
 # Events
 
 

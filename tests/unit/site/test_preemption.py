@@ -14,7 +14,7 @@ HEAD = "apiVersion: hpcbatch.io/v1alpha1\nkind: SiteConfiguration\nimage: x\n"
 QUEUES = """\
 queues:
 - {name: q, default: true}
-- {name: high, volcanoQueue: q, priorityTier: 9, preemptMode: cancel, graceTime: 90s, priority: -5}
+- {name: high, volcanoQueue: q, priorityTier: 9, preemptMode: cancel, graceTime: 90s, priority: -5, backfillDepth: 0}
 """
 
 
@@ -55,6 +55,7 @@ def test_what_it_says(text: str, config: PreemptionConfig) -> None:
         ("preemption: {nosuch: 1}", "nosuch"),
         ("queues: [{name: q, default: true, preemptMode: within}]", "expected one of off, cancel, requeue, suspend"),
         ("queues: [{name: q, default: true, priority: 1024}]", "1024"),
+        ("queues: [{name: q, default: true, backfillDepth: 10001}]", "10001"),
     ],
 )
 def test_what_it_cannot_say(text: str, problem: str) -> None:
@@ -67,8 +68,10 @@ def test_queues() -> None:
     site = read(f"preemption: {{type: partition_prio, mode: suspend}}\n{QUEUES}")
     _, high = site.queues
     assert (high.priority_tier, high.preempt_mode, high.grace_s, high.priority) == (9, "cancel", 90, -5)
+    assert site.depths == (1, {"high": 0})
     rows = queues_from_json(queues_to_json(site), {"q": Switches()})
     assert [(row.preempt_mode, row.site_preempt_mode, row.grace_s, row.priority) for row in rows] == [
         ("", "suspend", 0, None),
         ("cancel", "suspend", 90, -5),
     ]
+    assert [row.backfill_depth for row in rows] == [None, 0]

@@ -25,6 +25,7 @@ from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.interactive import Interactive
 from hpcbatch.model.placed import OutputFiles, PlacedJob
+from hpcbatch.model.scheduler import Scheduler
 from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig, Volume
 from hpcbatch.model.spec import Arrangement, JobSpec, Sharing
 from hpcbatch.volcano import job_names, translate
@@ -88,6 +89,24 @@ def sourced(files: Mapping[str, str], shell: str) -> bytes:
 
 
 # The Job
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "pods", "spec", "awaits"),
+    [
+        ("volcano", 3, {}, "no"),
+        ("volcano", 1, {"rerunnable": False}, "yes"),
+        ("volcano", 1, {"rerunnable": False, "interactive": Interactive.TERMINAL}, "no"),
+        ("none", 1, {}, "no"),
+        ("none", 2, {}, "yes"),
+        ("coscheduling", 2, {}, "yes"),
+        ("kueue", 2, {"rerunnable": False, "interactive": Interactive.TERMINAL}, "yes"),
+    ],
+)
+def test_who_waits_for_the_word(scheduler: str, pods: int, spec: dict[str, Any], awaits: str) -> None:
+    """Whose script starts when the controller lets it, not as soon as its first pod runs."""
+    conf = build(placed(Chunk(count=pods), **spec), site=SiteConfig(scheduler=Scheduler(scheduler)))[0]
+    assert sourced(conf["data"], 'echo "$awaits_word"').decode().strip() == awaits
 
 
 @pytest.mark.parametrize(

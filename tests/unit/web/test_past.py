@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from hpcbatch.model.report import Job, Window, summed_up
-from hpcbatch.web.past import charts, days_of
+from hpcbatch.web.past import charts, days_of, first_day
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 WINDOW = Window(datetime(2026, 11, 19, tzinfo=UTC), NOW)
@@ -36,3 +36,9 @@ def test_every_day_has_its_place() -> None:
     ]
     assert found["CPU hours held, by the day of a job's end"][2] == ("11-21", ["3"])
     assert found["Wait until the start, median"][1:] == [("11-20", ["00:00:00"]), ("11-21", ["00:01:00"])]
+
+
+def test_it_says_where_the_records_begin() -> None:
+    assert first_day([job(1, "Finished", 1), job(2, "Failed", 13), job(3, "Running", None)], WINDOW) == "2026-11-20"
+    assert first_day([job(1, "Finished", 50)], WINDOW) == ""
+    assert first_day([], WINDOW) == "2026-11-21"

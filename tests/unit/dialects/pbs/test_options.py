@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpcbatch.dialects.pbs.options import PBSNODES, QSTAT, QSUB, Parsed, getopt, wants_version, words
+from hpcbatch.dialects.pbs.options import PBSNODES, QSTAT, QSUB, Parsed, getopt, words
 
 
 def parse(*arguments: str, letters: str = QSUB) -> Parsed:
@@ -53,11 +53,6 @@ def test_options_after_an_operand_are_noticed() -> None:
     assert not parse("-h", "job").is_permuted
     assert not parse("job", "--", "-h").is_permuted
     assert parse("job", "--", "-h").dashes_at == 1
-
-
-def test_version_stands_alone() -> None:
-    assert wants_version(["--version"])
-    assert not wants_version(["--version", "x"])
 
 
 @given(st.lists(st.text(st.characters(codec="ascii"), max_size=5)), st.sampled_from([QSUB, QSTAT, PBSNODES]))

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from hpcbatch.dataclass import replace
 from hpcbatch.dialects.pbs.errors import PbsError, PbsUsageError
 from hpcbatch.dialects.pbs.reservations import Shown, format_list, parse_rstat, read_id
 from hpcbatch.dialects.pbs.rsub import Rsub, Times, read_ralter, read_rdel, read_rsub, refused_at_once
@@ -101,6 +102,9 @@ def test_bad_times(given: Times) -> None:
         (("-E", "x"), "illegal -E time value"),
         (("-D", "x"), "illegal -D value"),
         (("-I", "x"), "illegal -I time value"),
+        (("-m", "j"), "illegal -m value"),
+        (("-m", "bn"), "illegal -m value"),
+        (("-M", "a,,b"), "illegal -M value"),
         (("-q", "x"), 'illegal -q value: format "@server"'),
         (("-r", "F" * 67), "illegal -r value (expression too long)"),
         (("--hosts",), "missing host(s)"),
@@ -231,6 +235,18 @@ def test_ralter(argv: tuple[str, ...], start: datetime, end: datetime, users: tu
         return
     found = asked.applied(SPEC, NOW, read_job, is_on=False, has_jobs=False)
     assert (found.start, found.end, found.users) == (start, end, users)
+
+
+def test_mail() -> None:
+    found = rsub("-R", "1400", "-D", "60", "-l", "select=1", "-m", "be", "-M", "ann,bob@host").spec
+    assert (found.mail_points, found.mail_users) == ("be", ("ann", "bob@host"))
+    granted = replace(RECORD.status, granted=found)
+    lines = format_list([RECORD._replace(status=granted)], "F", Shown("pbs", NOW, UTC)).splitlines()
+    assert lines[lines.index("Mail_Points = be") + 1] == "Mail_Users = ann,bob@host"
+    changed = read_ralter(("-m", "n", "R12"), NOW).applied(found, NOW, read_job, is_on=False, has_jobs=False)
+    assert (changed.mail_points, changed.mail_users) == ("n", ("ann", "bob@host"))
+    with pytest.raises(PbsUsageError, match="illegal -M value"):
+        read_ralter(("-M", "", "R12"), NOW)
 
 
 def test_the_start_of_one_with_jobs_stays() -> None:

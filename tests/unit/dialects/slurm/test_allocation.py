@@ -95,6 +95,8 @@ def test_a_step_of_an_allocation() -> None:
     assert (step.command, step.has_terminal) == (("srun", "--ntasks=2", "--label", "prog", "-x"), False)
     step = read_step(["--pty", "-n1", "bash"], is_terminal=True)
     assert (step.command, step.has_terminal) == (("bash",), True)
+    step = read_step(["--pty", "-n2", "-wb", "bash"], is_terminal=True)
+    assert (step.command, step.has_terminal) == (("srun", "--pty", "--ntasks=2", "--nodelist=b", "bash"), True)
     step = read_step(["--pty", "bash"], is_terminal=False)
     assert (step.command, step.lacks_terminal) == (("srun", "bash"), True)
 
@@ -135,7 +137,7 @@ def test_what_a_verbose_srun_says_of_its_step() -> None:
     record = JobRecord(job_id=12, namespace="u", object_name="j", spec=spec("hostname"), status=status, queue="q")
     assert (srun("-v", "hostname").is_verbose, srun("hostname").is_verbose) == (True, False)
     assert list(launching(record)) == [
-        "launching StepId=12.0 on host n1, 2 tasks: 0,1",
+        "launching StepId=12.0 on host n1, 2 tasks: [0-1]",
         "launching StepId=12.0 on host n2, 1 tasks: 2",
     ]
 

@@ -15,6 +15,7 @@ from hpcbatch.dialects.slurm.squeue_options import read_options as read_squeue
 from hpcbatch.dialects.slurm.squeue_steps import format_steps as squeue
 from hpcbatch.dialects.slurm.steps import steps_of
 from hpcbatch.model.indices import Indices
+from hpcbatch.model.interactive import Interactive
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.state import JobState
 from hpcbatch.model.step import StepRecord
@@ -114,23 +115,28 @@ RUNS = with_steps(
     step(10, "a.out", None, end_time=None),
     state=JobState.RUNNING,
 )
-ROWS, STATUSES = [row_of(RUNS)], {200: RUNS.status}
+ROWS, RECORDS = [row_of(RUNS)], {200: RUNS}
 
 
 def test_squeue_lists_those_that_run() -> None:
     options = read_squeue(["-s", "-h", "-o", "%i|%j|%A|%N|%M"], {}, "tester")
-    assert squeue(ROWS, STATUSES, options, at("03:04:15"), UTC).splitlines() == [
+    assert squeue(ROWS, RECORDS, options, at("03:04:15"), UTC).splitlines() == [
         "200.4|sh|1|n0|2:05",
         "200.5|sleep|2|n[1-2]|2:05",
         "200.10|a.out|1|n0|2:05",
         "200.batch|batch|1|n0|2:15",
         "200.extern|extern|3|n[0-2]|2:15",
     ]
-    assert squeue(ROWS, STATUSES, read_squeue(["-h", "-s", "200.5", "-o", "%i"], {}, "x"), NOW, UTC) == "200.5\n"
+    assert squeue(ROWS, RECORDS, read_squeue(["-h", "-s", "200.5", "-o", "%i"], {}, "x"), NOW, UTC) == "200.5\n"
+
+
+def test_what_srun_and_salloc_began_is_no_batch_step() -> None:
+    of_srun = replace(RUNS, spec=replace(RUNS.spec, interactive=Interactive.TERMINAL))
+    assert [one.name for one in steps_of(ROWS, {200: of_srun})][:2] == ["interactive", "extern"]
 
 
 def test_scontrol_shows_those_that_run() -> None:
-    found = {one.name: one for one in steps_of(ROWS, STATUSES)}
+    found = {one.name: one for one in steps_of(ROWS, RECORDS)}
     assert list(found) == ["batch", "extern", "4", "5", "10"]
     assert format_steps([found["5"]], UTC) == (
         "StepId=200.5 UserId=1002 StartTime=2026-11-21T03:02:10 TimeLimit=UNLIMITED\n"

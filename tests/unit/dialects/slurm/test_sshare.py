@@ -149,6 +149,11 @@ def test_shares_that_are_counted() -> None:
         f"root|||0.500000|120|0.250000|0.750000||||{NO_TRES}\n",
         f" root|root|1|0.500000|120|0.250000|0.750000|0.125000|2.000000||{NO_TRES}\n",
     ]
+    number = SITE.directory.associations[1].number
+    some = Fairness(shares, committed={number: {"cpu": 119, "mem": 6000, "node": 60}})
+    assert list(format_shares(SITE.directory, options, "real", some))[2].endswith(
+        "|cpu=1,mem=100,energy=0,node=1,billing=1,fs/disk=0,vmem=0,pages=0\n"
+    )
     classic = list(format_shares(SITE.directory, options, "real", Fairness(shares, is_fair_tree=False)))
     assert classic[1] == f"root|||0.500000|120|0.250000|0.750000|0.125000||{NO_TRES}\n"
 

@@ -84,6 +84,52 @@ def test_depth(depth: int | None, expected: Mapping[str, float]) -> None:
     assert starts(found) == expected
 
 
+@pytest.mark.parametrize(
+    ("queues", "depth", "depths", "expected"),
+    [
+        pytest.param("aabb", 1, {}, {"1": 50}, id="over all"),
+        pytest.param("aabb", 1, {"b": 1}, {"1": 50, "3": 60}, id="one of each"),
+        pytest.param("aabb", 1, {"a": 1, "b": 2}, {"1": 50, "3": 60, "4": 70}, id="its own number of each"),
+        pytest.param("aabb", 2, {"b": 0}, {"1": 50, "2": 60}, id="none of one"),
+        pytest.param("aabb", 0, {"b": 1}, {"3": 50}, id="of one only"),
+        pytest.param("abcb", 1, {"b": 2}, {"1": 50, "2": 60, "4": 70}, id="the others are counted together"),
+        pytest.param("aaaa", 1, {"b": 3}, {"1": 50}, id="of a queue without jobs"),
+        pytest.param("abab", None, {"b": 1}, {"1": 50, "2": 60, "3": 70}, id="all of the others"),
+    ],
+)
+def test_depths_of_queues(
+    queues: str, depth: int | None, depths: Mapping[str, int], expected: Mapping[str, float]
+) -> None:
+    """As OpenPBS, should_backfill_with_job(): a queue's jobs count for its own depth, all others for the server's."""
+    waiting = (job(number, 4, owner=Owner(queue=queue)) for number, queue in enumerate(queues, 1))
+    found = plan(*waiting, running=(runs("a", 50, "n0"),), depth=depth, depths=depths)
+    assert starts(found) == expected
+
+
+def test_a_puzzle_of_two_queues_with_depths() -> None:
+    """Three nodes are free until 50, then all. The wide jobs of both queues are planned one after the other; the short
+    ones of both fill what is left, in the order of all, and nothing delays either planned start.
+    """
+    wide, small = Owner(queue="wide"), Owner(queue="small")
+    waiting = (
+        job(1, 4, owner=wide),
+        job(2, walltime_s=50, owner=small),
+        job(3, 4, owner=wide),
+        job(4, 4, walltime_s=5, owner=small),
+        job(5, 2, walltime_s=61, owner=small),
+        job(6, walltime_s=50, owner=wide),
+        job(7, 2, walltime_s=40, owner=small),
+        job(8, 1, walltime_s=45, owner=wide),
+    )
+    found = plan(*waiting, running=(runs("a", 50, "n0"),), depth=5, depths={"wide": 1, "small": 1})
+    assert starts(found) == {"1": 50, "4": 60}
+    assert released(found) == ["2", "6", "8"]
+    assert found.held["3"] == Held(why=Why.PRIORITY, waits_for=("4",))
+    both = plan(*waiting, running=(runs("a", 50, "n0"),), depth=5, depths={"wide": 2, "small": 1})
+    assert starts(both) == {"1": 50, "3": 60, "4": 70}
+    assert released(both) == ["2", "6", "8"]
+
+
 def test_a_job_that_is_over_its_time_is_expected_to_end_at_once() -> None:
     assert starts(plan(job(1, 4), running=(runs("a", -5, "n0"),))) == {"1": 1}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from dataclasses import replace
 
 from hypothesis import HealthCheck, given, settings
@@ -139,7 +140,7 @@ def test_no_job_is_planned_later_because_of_those_after_it(snapshot: Snapshot) -
 @given(worlds.snapshots(), st.integers(0, 12))
 def test_a_planned_start_is_kept_when_the_plan_is_carried_out(snapshot: Snapshot, later_s: int) -> None:
     """With nothing new, jobs that end when they should, and no limits, whose counters others' ends change."""
-    snapshot = replace(snapshot, depth=1, limits=(), waiting=tuple(_outside(snapshot)))
+    snapshot = replace(snapshot, depth=1, depths={}, limits=(), waiting=tuple(_outside(snapshot)))
     plan = make_plan(snapshot)
     for job_id, expected in plan.expected.items():
         then_s = min(later_s, expected.start_s)
@@ -151,6 +152,33 @@ def test_a_planned_start_is_kept_when_the_plan_is_carried_out(snapshot: Snapshot
             continue
         is_started = job_id in {release.job_id for release in then.releases}
         assert is_started or then.expected[job_id].start_s <= expected.start_s
+
+
+@MANY
+@given(worlds.snapshots(), st.sampled_from((1, 2, 3)))
+def test_a_depth_of_the_only_queue_is_as_that_of_all(snapshot: Snapshot, depth: int) -> None:
+    waiting = tuple(replace(job, owner=replace(job.owner, queue="q")) for job in _outside(snapshot))
+    found = make_plan(replace(snapshot, waiting=waiting, depth=0, depths={"q": depth, "p": 9}))
+    other = make_plan(replace(snapshot, waiting=waiting, depth=depth, depths={}))
+    assert found.releases == other.releases
+    assert found.expected == other.expected
+    assert {name: held.why for name, held in found.held.items()} == {
+        name: held.why for name, held in other.held.items()
+    }
+
+
+@MANY
+@given(worlds.snapshots())
+def test_no_queue_has_more_planned_starts_than_its_depth(snapshot: Snapshot) -> None:
+    plan, queues = make_plan(snapshot), {job.job_id: job.owner.queue for job in _without_reservation(snapshot)}
+    planned = Counter(queues[job_id] for job_id in plan.expected if job_id in queues)
+    for queue, depth in snapshot.depths.items():
+        assert planned.pop(queue, 0) <= depth
+    assert snapshot.depth is None or planned.total() <= snapshot.depth
+
+
+def _without_reservation(snapshot: Snapshot) -> list[WaitingJob]:
+    return [job for job in snapshot.waiting if not job.reservation]
 
 
 def _outside(snapshot: Snapshot) -> list[WaitingJob]:
@@ -194,6 +222,7 @@ class World:
         self.waiting = {job.job_id: job for job in snapshot.waiting}
         self.reservations = snapshot.reservations
         self.limits = snapshot.limits
+        self.depths = snapshot.depths
 
     def snapshot(self, first: Snapshot) -> Snapshot:
         return replace(
@@ -204,6 +233,7 @@ class World:
             waiting=tuple(self.waiting.values()),
             reservations=self.reservations,
             limits=self.limits,
+            depths=self.depths,
         )
 
     def happen(self, planner: Planner, plan: Plan, data: st.DataObject) -> None:
@@ -242,9 +272,12 @@ class World:
             case "limit":
                 self.limits = worlds.LIMITS[: data.draw(st.integers(0, 4))]
                 planner.set_limits(self.limits)
+            case "depth":
+                self.depths = data.draw(st.sampled_from(worlds.DEPTHS))
+                planner.set_depths(planner.depth, self.depths)
 
 
-EVENTS = ("start", "end", "time", "submit", "delete", "node", "lost", "reserve", "limit")
+EVENTS = ("start", "end", "time", "submit", "delete", "node", "lost", "reserve", "limit", "depth")
 
 
 def assert_same(one: Plan, other: Plan) -> None:

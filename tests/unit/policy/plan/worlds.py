@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from hypothesis import strategies as st
@@ -26,9 +26,14 @@ from hpcbatch.policy.plan.snapshot import (
 
 NAMES = ("n0", "n1", "n2", "n3")
 OWNERS = tuple(
-    Owner(user=user, groups=("g",), accounts=accounts, queue="q", qos=("normal",))
-    for user, accounts in (("ann", ("physics", "root")), ("bob", ("physics", "root")), ("eve", ("root",)))
+    Owner(user=user, groups=("g",), accounts=accounts, queue=queue, qos=("normal",))
+    for user, queue, accounts in (
+        ("ann", "q", ("physics", "root")),
+        ("bob", "q", ("physics", "root")),
+        ("eve", "p", ("root",)),
+    )
 )
+DEPTHS: tuple[Mapping[str, int], ...] = ({}, {}, {"q": 1}, {"q": 2, "p": 1}, {"p": 0, "x": 3})
 
 
 def nodes(name: str) -> st.SearchStrategy[Node]:
@@ -118,6 +123,7 @@ def snapshots(jobs: int = 6) -> st.SearchStrategy[Snapshot]:
         reservations=reservations(),
         limits=st.lists(st.sampled_from(LIMITS), unique_by=lambda limit: limit.code).map(tuple),
         depth=st.sampled_from((1, 1, 2, None)),
+        depths=st.sampled_from(DEPTHS),
     )
 
 

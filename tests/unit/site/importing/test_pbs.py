@@ -122,6 +122,7 @@ set server eligible_time_enable = True
         "qmgr -c 'set server eligible_time_enable = True'",
     )
     assert [left.setting.place.line for left in found.left if left.setting.key.endswith("max_queuable")] == [2]
+    assert "  backfillDepth: 3" in site_yaml(made, found, ["a"], "img:1").splitlines()
     assert "# qmgr -c 'set server backfill_depth = 5'" in site_yaml(made, found, ["a"], "img:1").splitlines()
     assert all(parse_request(shlex.split(line)[2]) for line in made.limits), "qmgr's grammar takes it"
 
