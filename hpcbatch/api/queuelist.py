@@ -22,7 +22,8 @@ def queues_to_json(site: SiteConfig, problem: str = "") -> str:
     """`{"default": name, "queues": […]}`; no queues: every Volcano Queue is a queue of the same name, or
     what `operatorQueues` has of that name, and these. `"mail"` if the
     site sends mail about jobs: the allowed recipients. `"options"`: plugins' options that it ignores, with reasons.
-    `"licenses"`: how many there are. `"features"`: those of nodes that operators have set.
+    `"licenses"`: how many there are. `"topology"`: the levels of the network. `"features"`: those of nodes that
+    operators have set.
     `"settings"`: others that users may know. `"problem"`: why the site's file is not what is in force.
     """
     from hpcbatch.model.site import Policy
@@ -48,6 +49,8 @@ def queues_to_json(site: SiteConfig, problem: str = "") -> str:
         body["preemption"] = unusual(site.preemption)
     if site.accounting_enforce:
         body["accountingEnforce"] = sorted(site.accounting_enforce)
+    if site.topology:
+        body["topology"] = [[level.name, level.label] for level in site.topology]
     if site.licenses:
         body["licenses"] = dict(site.licenses)
     if site.ignored_options:
@@ -174,6 +177,16 @@ def settings_from_json(text: str) -> dict[str, int]:
     written.
     """
     return _counts(text, "settings")
+
+
+def topology_from_json(text: str) -> tuple[tuple[str, str], ...]:
+    """The levels of the network, the lowest first: the name, and the label of nodes that says their group. Raises
+    HpcBatchError for a text that the controller cannot have written.
+    """
+    try:
+        return tuple((str(name), str(label)) for name, label in json.loads(text).get("topology", ()))
+    except (ValueError, TypeError, AttributeError) as error:
+        raise HpcBatchError(f"the list of queues cannot be read: {error!r}") from None
 
 
 def licenses_from_json(text: str) -> dict[str, int]:

@@ -28,6 +28,12 @@ def list_nodes(api: TableApi, namespace: str) -> list[NodeRow]:
     return sorted((_node_row(node, used.get(node["metadata"]["name"], _Use())) for node in found), key=_node_order)
 
 
+def node_labels(api: Api) -> dict[str, dict[str, str]]:
+    """The labels of each node that `list_nodes` has."""
+    found = (node["metadata"] for node in api.list(NODES).items if not is_reserved(node))
+    return {metadata["name"]: dict(metadata.get("labels") or {}) for metadata in found}
+
+
 def count_nodes(api: Api) -> int:
     """How many nodes `list_nodes` has."""
     return sum(not is_reserved(node) for node in api.list(NODES).items)

@@ -94,6 +94,13 @@ def plugin_options(api: Api) -> Mapping[str, str]:
     return options_from_json(published(api))
 
 
+def read_topology(api: Api) -> tuple[tuple[str, str], ...]:
+    """The levels of the site's network, the lowest first: the name and the label of nodes that says their group."""
+    from hpcbatch.api.queuelist import topology_from_json
+
+    return topology_from_json(published(api))
+
+
 def list_licenses(api: Api) -> Mapping[str, int]:
     """How many licences of each name the site has."""
     from hpcbatch.api.queuelist import licenses_from_json

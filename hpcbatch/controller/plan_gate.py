@@ -191,7 +191,8 @@ class PlanGate:
                 self._told.pop(job_id, None)
                 self._withdrawn.pop(job_id, None)
                 record = as_released(record, site, release.walltime_s, release.reservation)
-                self._world.put_released(record, release.places, time.time(), is_pinned=release.is_bound)
+                is_pinned = release.is_bound or site.level_of(record.spec.grouping) is not None
+                self._world.put_released(record, release.places, time.time(), is_pinned=is_pinned)
                 return None
             self._changed.set()
             return self._why(record, site)
@@ -482,7 +483,9 @@ class PlanGate:
         with self._lock:
             limit_s = 1.0 if self._world.starting or self._behind else 60.0
             next_s = self._plan.next_s
-            limit_s = min(limit_s, max(0.0, self._ranks.until_s()))
+            limit_s = min(
+                limit_s, max(0.0, self._ranks.until_s()), max(_LEAST_S, self._world.groupings.next_s - time.time())
+            )
             if not self._is_estimated:
                 limit_s = min(limit_s, max(0.0, self._estimate_at - time.monotonic()))
         return limit_s if next_s is None else min(limit_s, max(_LEAST_S, next_s - time.time()))

@@ -12,6 +12,7 @@ from hpcbatch.api.informer import Informer, object_key
 from hpcbatch.api.port import Object, WatchEvent
 from hpcbatch.controller.bound_pods import BoundPods
 from hpcbatch.controller.claims import Claims
+from hpcbatch.controller.groupings import Groupings
 from hpcbatch.controller.plan_order import PlanOrder, Reordered, is_member_of
 from hpcbatch.controller.plan_reservations import PlanReservations, names_in
 from hpcbatch.controller.records import record_of
@@ -93,6 +94,8 @@ class PlanWorld:
         self._nodes: dict[str, Node] = {}
         self._pods = BoundPods()
         self._shapes = Shapes()
+        self.groupings = Groupings(self._nodes)
+        self._now_s = 0.0
         self._limits: dict[str, tuple[Limit, ...]] = {}
         self._running: dict[str, RunningJob] = {}
         self._changed_jobs: set[Key] = set()
@@ -175,6 +178,7 @@ class PlanWorld:
 
     def refresh(self, now_s: float) -> None:
         """Bring everything up to the last event."""
+        self._now_s = now_s
         self._look_at_site()
         if self._reserved.refresh(self._site().reservations, now_s):
             self._planner.set_reservations(self._reserved.times)
@@ -196,6 +200,9 @@ class PlanWorld:
         for name in self._changed_nodes:
             self._set_node(name, now_s)
         self._changed_nodes.clear()
+        for job_id in self.groupings.outdated(now_s):
+            if job_id not in self.waiting or not self.put_waiting(self.records[job_id]):
+                self.groupings.forget(job_id)
 
     def _look_at_job(self, key: Key, now_s: float) -> None:
         obj = self._batchjobs.get(*key)
@@ -312,7 +319,7 @@ class PlanWorld:
         site = self._site()
         owner, rank, number = self._owners.owner_of(record, site), self.order.rank(record), self.order.number(record)
         preempts, claims = self.claims.rules.preempts(record), not is_last and self.claims.stands(record)
-        shape = self._shapes.of(record, queue, site)
+        shapes = self.groupings.shapes(record, self._shapes.of(record, queue, site), site, self._now_s)
         return waiting_job(
             *(record, queue, site, owner),
             rank=rank,
@@ -320,7 +327,7 @@ class PlanWorld:
             preempts=preempts,
             claims=claims,
             number=number,
-            shape=shape,
+            shapes=shapes,
         )
 
     def put_released(self, record: JobRecord, places: tuple[Place, ...], now_s: float, *, is_pinned: bool) -> None:

@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 from hpcbatch.dataclass import dataclass, field, replace
 from hpcbatch.model.accelerator import Accelerator, called, is_gpu, visible_variable
 from hpcbatch.model.array import MAX_MEMBERS
+from hpcbatch.model.grouping import Grouping, Level
 from hpcbatch.model.mail import MailConfig
 from hpcbatch.model.preemption import PreemptionConfig
 from hpcbatch.model.priority import PriorityConfig
@@ -231,6 +232,8 @@ class SiteConfig:
     """Licence → how many there are; jobs that run never hold more together."""
     resources: Mapping[str, str] = field(default_factory=lambda: {"ngpus": "nvidia.com/gpu", "gpu": "nvidia.com/gpu"})
     """PBS resource or Slurm gres → Kubernetes' extended resource. Each of `accelerators` has its full name here."""
+    topology: tuple[Level, ...] = ()
+    """The levels of the network, the lowest first."""
     accelerators: tuple[Accelerator, ...] = ()
     """The types of GPU that jobs may ask for; without any, `resources` and `translations` say what types mean."""
     node_mem_reserve_bytes: int = 0
@@ -356,6 +359,12 @@ class SiteConfig:
         if queue is None and self.unknown_queues:
             queue = self.queue_called(self.unknown_queues)
         return "" if queue is None else queue.shard
+
+    def level_of(self, grouping: Grouping | None) -> Level | None:
+        """The level of the network that a job means; None: it means none, or the site has not got it."""
+        if grouping is None:
+            return None
+        return next((each for each in self.topology if grouping.level in {"", each.name}), None)
 
     def accelerator(self, resource: str) -> Accelerator | None:
         """The accelerator that a resource of a chunk is, by its full name; None: it is none, or of no type."""

@@ -11,6 +11,7 @@ from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.array import Array, Membership
 from hpcbatch.model.chunk import HOSTS, MAX_CHUNKS, MAX_RANKS, WORDS_OF_SITE, Chunk, check_resources
 from hpcbatch.model.dependency import DEPENDENCY, Dependency
+from hpcbatch.model.grouping import Grouping
 from hpcbatch.model.interactive import Interactive
 from hpcbatch.model.stored import (
     AMOUNTS,
@@ -333,6 +334,13 @@ class JobSpec:
         default=None,
         metadata=stored("warnSignal", struct(WarnSignal), description="A signal before the walltime is up."),
     )
+    grouping: Grouping | None = field(
+        default=None,
+        metadata=stored(
+            "grouping", struct(Grouping), Alterable.WAITING, description="Its nodes are near each other in the network."
+        ),
+    )
+    """None: they may be anywhere."""
     remove_output: str = field(default="", metadata=stored("removeOutput", LETTERS, Alterable.WAITING))
     """PBS -R: the files, `o` and `e`, that are removed when the job has ended with 0."""
     nice: int = field(default=0, metadata=stored("nice", INT32, Alterable.RUNNING))

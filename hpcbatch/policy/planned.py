@@ -12,6 +12,7 @@ from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig
 from hpcbatch.model.spec import MAX_FIXED_PRIORITY, Sharing
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.deadlines import shortened, without_grant
+from hpcbatch.policy.grouping import apart
 from hpcbatch.policy.in_reservations import reservations_named, to_choose_from
 from hpcbatch.policy.observed import Waiting
 from hpcbatch.policy.order import line_place
@@ -104,11 +105,11 @@ def waiting_job(
     preempts: frozenset[str] = frozenset(),
     claims: bool = False,
     number: int = 0,
-    shape: Shape | None = None,
+    shapes: tuple[Shape, ...] = (),
 ) -> WaitingJob:
     """A job that may start as far as anything but other jobs is concerned. `rank`, `number` and
-    `is_last` are those of `order_of`; `claims`: it keeps the place of those that end for it; `shape`: what `shape_of`
-    says of it, if that is known. Raises HpcBatchError as `shape_of`.
+    `is_last` are those of `order_of`; `claims`: it keeps the place of those that end for it; `shapes`: the
+    ways in which it can run, if they are known. Raises HpcBatchError as `shape_of`.
     """
     preempting = record.status.preempting if claims else None
     is_short = record.status.full_walltime_s is not None
@@ -121,7 +122,7 @@ def waiting_job(
         order=order_of(
             record, queue, rank=rank, is_last=is_last, level=site.preemption.level(queue.priority), number=number
         ),
-        shapes=(shape or shape_of(record.status.layout, queue, site, record),),
+        shapes=shapes or (shape_of(record.status.layout, queue, site, record),),
         walltime_s=holds_nodes_s(full, site),
         min_walltime_s=None if least_s is None else least_s + beside_walltime_s(site),
         owner=owner,
@@ -351,6 +352,10 @@ def why_held(
     layout, is_scattered = record.status.layout, record.spec.is_scattered
     match held.why:
         case Why.RESOURCES | Why.NODE_DOWN | Why.NEVER_FITS:
+            if (level := site.level_of(record.spec.grouping)) is not None and fits_now(
+                layout, rooms, is_scattered=is_scattered, queue=queue, site=site
+            ):
+                return apart(level, is_for_ever=held.why is Why.NEVER_FITS)
             return explain(layout, rooms, is_scattered=is_scattered, queue=queue, site=site)
         case Why.LIMIT:
             return _limited(held, shape_of(layout, queue, site, record))

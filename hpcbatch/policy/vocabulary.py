@@ -126,6 +126,10 @@ class _Translator:
         chunks = tuple(self._chunk(chunk, (job, per_pod), excluded) for chunk in spec.chunks)
         for name, count in spec.licenses:
             self._license(name, count)
+        if spec.grouping is not None and self._site.level_of(spec.grouping) is None:
+            there = ", ".join(each.name for each in self._site.topology)
+            known = f"there are: {there}" if there else "the site does not say which nodes are near each other"
+            self._ignore(f"nodes near each other, {spec.grouping.level or 'by switch'}: {known}")
         required = self._hosts(spec.required_hosts)
         self._check_licenses()
         for host in required:

@@ -23,6 +23,7 @@ from hpcbatch.site.policy import read_launcher, read_policy
 from hpcbatch.site.preemption import QUEUE_KEYS as PREEMPTION_KEYS
 from hpcbatch.site.preemption import read_of_queue, read_preemption
 from hpcbatch.site.scheduler import read_scheduler
+from hpcbatch.site.topology import read_topology
 from hpcbatch.site.vocabulary import check_aliases, queue_alias, read_licenses, read_translations, read_unknown_queues
 from hpcbatch.site.vocabulary import unsupported as read_unsupported
 from hpcbatch.site.yaml_fields import (
@@ -66,6 +67,7 @@ SITE_KEYS: Final = (
     "nodeProperties",
     "resources",
     "accelerators",
+    "topology",
     "launcher",
     "launcherCPU",
     "maxArraySize",
@@ -218,6 +220,7 @@ def _site(fields: Fields, defaults: SiteConfig) -> SiteConfig:
         strict_groups=fields.take("strictGroups", boolean, defaults.strict_groups),
         node_properties=_node_properties(fields),
         accelerators=accelerators,
+        topology=read_topology(fields),
         resources=read_resources(fields, defaults.resources, accelerators),
         launcher=fields.take("launcher", read_launcher, defaults.launcher),
         launcher_cpu_milli=fields.take("launcherCPU", _milli, defaults.launcher_cpu_milli),

@@ -272,6 +272,7 @@ def _template_values(job: PlacedJob, site: SiteConfig, *, submission_secret: str
         "pod_labels": labels,
         "queue": job.volcano_queue,
         "priority_class": priority_class_name(weight_in(queue, spec)),
+        "network_topology": _network_topology(spec, site),
         "max_retry": _MAX_RETRY,
         "plugins": plugins(has_peers=job.has_peers),
         # An evicted worker has lost ranks: the job restarts, or ends if it must not run twice.
@@ -291,6 +292,17 @@ def _template_values(job: PlacedJob, site: SiteConfig, *, submission_secret: str
         "volumes": [{**volume.source, "name": _SITE_VOLUME + volume.name} for volume in site.volumes],
         "volume_mounts": [*_site_mounts(site), *_account_mounts(site)],
     }
+
+
+def _network_topology(spec: JobSpec, site: SiteConfig) -> Object:
+    """What Volcano's own scheduler is to keep to, where the groups of the job's nodes are HyperNodes: one of the
+    level's tier for the whole job. A job that waits for that only some time gets it as far as Volcano can.
+    """
+    level = site.level_of(spec.grouping)
+    if spec.grouping is None or level is None or level.tier is None or spec.grouping.groups != 1:
+        return {}
+    mode = "hard" if spec.grouping.wait_s is None else "soft"
+    return {"mode": mode, "highestTierAllowed": level.tier}
 
 
 def plugins(*, has_peers: bool) -> dict[str, list[str]]:

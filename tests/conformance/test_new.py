@@ -177,3 +177,63 @@ def test_tf(site: Site) -> None:
     hosts = [re.fullmatch(r"(job-\d+-mpi[a-z]+-\d):23456", cluster[role][0]) for role in roles]
     assert all(hosts)
     assert len({host[1] for host in hosts if host}) == 3
+
+
+DEEPSPEED = r"""#!/bin/sh
+said=$(printf ' <%s>' "$@")
+case $1 in --hostfile=*) slots=$(sed 's/.* //' "${1#*=}" | tr '\n' ' ') ;; esac
+echo "$(hostname) $slots$said" # at once: the hosts write to one file
+"""
+
+
+@pytest.mark.parametrize("dialect", ["pbs", "slurm"])
+def test_deepspeed(site: Site, dialect: str) -> None:
+    """A small program takes the place of DeepSpeed's launcher."""
+    program(site, "deepspeed", DEEPSPEED)
+    given = ("--nodes", "2", "--processes-per-node", "3", "--deepspeed", "./deepspeed", "train.py", "a  'b")
+    text = made(site, "deepspeed", dialect, *given)
+    for rank, role in enumerate(("mpimaster", "mpiworker")):
+        assert re.search(
+            rf"^job-(\d+)-{role}-0 slots=3 slots=3  <--hostfile=\S+> <--no_ssh> <--node_rank={rank}> "
+            r"<--master_addr=job-\1-mpimaster-0> <--master_port=29500> <train.py> <a  'b>$",
+            text,
+            re.MULTILINE,
+        ), text
+    assert not list(site.work.glob(".deepspeed.*"))
+
+
+def test_horovod(site: Site) -> None:
+    """A shell script takes the place of Python's."""
+    site.script("train", 'echo "$(hostname) $1"\nsleep 0.5\n')
+    text = made(site, "horovod", "pbs", "--nodes", "2", "--processes-per-node", "2", "--python", "sh", "train", "a  'b")
+    lines = [re.fullmatch(r"(job-\d+-mpi\w+-0) a  'b", line) for line in text.splitlines()]
+    assert all(lines), text
+    assert len(lines) == 4
+    assert len({line[1] for line in lines if line}) == 2
+
+
+RAY = r"""#!/bin/sh
+case $1 in
+  start)
+    me=ray.$(hostname)
+    echo "$2 $*" >"$me.new" && mv "$me.new" "$me"
+    exec sleep 300
+    ;;
+  status) for file in ray.job-*; do case $file in *'*' | *.new) ;; *) echo ' 1 node_1234' ;; esac; done ;;
+esac
+"""
+
+
+@pytest.mark.parametrize("dialect", ["pbs", "slurm"])
+def test_ray(site: Site, dialect: str) -> None:
+    """The job ends with its program, although Ray would sleep on. Small programs take the places of Ray and Python."""
+    program(site, "ray", RAY)
+    site.script("train", 'echo "$RAY_ADDRESS $1"\n')
+    given = ("--nodes", "2", "--cpus-per-node", "1", "--ray", "./ray", "--python", "sh", "train", "a  'b")
+    text = made(site, "ray", dialect, *given)
+    address = re.fullmatch(r"(job-\d+-mpimaster-0:6379) a  'b\n", text)
+    assert address, text
+    started = sorted(path.read_text() for path in site.work.glob("ray.job-*"))
+    assert [each.split()[0] for each in started] == [f"--address={address[1]}", "--head"]
+    assert "start --head --port=6379 --include-dashboard=false --num-cpus=1 --num-gpus=0" in started[1]
+    assert not list(site.work.glob(".ray.*"))

@@ -30,7 +30,7 @@ def show(session: Session, command: ScontrolCommand) -> int:
 
             return show_reservations(session, command)
         case Verb.SHOW_TOPOLOGY:
-            complain(scontrol_show.topology_error(command.operand))
+            _topology(session, command.operand)
         case Verb.SHOW_FRONTEND:
             sys.stdout.write(scontrol_show.NO_FRONTENDS)
         case Verb.SHOW_SLURMD:
@@ -45,6 +45,18 @@ def show(session: Session, command: ScontrolCommand) -> int:
         case _:
             pass  # burst buffers, federations: there are none, of which Slurm says nothing
     return 0
+
+
+def _topology(session: Session, asked: str) -> None:
+    from hpcbatch.client.nodes import node_labels
+    from hpcbatch.client.queues import read_topology
+
+    levels = [label for _, label in read_topology(session.api)]
+    nodes = node_labels(session.api) if levels else {}
+    if text := scontrol_show.format_topology(levels, nodes, asked):
+        sys.stdout.write(text)
+    else:
+        complain(scontrol_show.topology_error(asked))
 
 
 def _licenses(session: Session, command: ScontrolCommand) -> int:

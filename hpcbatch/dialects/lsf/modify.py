@@ -23,6 +23,7 @@ _SIZE_FIELDS: Final = (
     "chunks",
     "arrangement",
     "sharing",
+    "grouping",
     "mem_per_pod_bytes",
     "resources_per_pod",
 )

@@ -10,6 +10,7 @@ from hpcbatch.dialects.lsf import select
 from hpcbatch.dialects.lsf.table import SECTIONS
 from hpcbatch.dialects.lsf.values import GIB, MIB, SMALLEST, size
 from hpcbatch.errors import HpcBatchError
+from hpcbatch.model.grouping import Grouping
 from hpcbatch.model.outcome import Fate
 from hpcbatch.typed import Final, NamedTuple
 
@@ -50,6 +51,7 @@ class Requirement:
     ptile: int | None = None
     block: int | None = None
     cpus_per_slot: int = 1
+    grouping: Grouping | None = None
     told: list[Told] = field(default_factory=list)
 
 
@@ -195,7 +197,15 @@ def _same(body: str, into: Requirement) -> None:
 
 
 def _cu(body: str, into: Requirement) -> None:
-    if body:
+    """`type=switch:maxcus=2`; preferences and balance among the units are the scheduler's."""
+    words = dict(part.strip().partition("=")[::2] for part in body.split(":") if part.strip())
+    most = words.get("maxcus", "")
+    if "maxcus" in words and not (most.isascii() and most.isdigit() and 0 < int(most) < 10**6):
+        raise BadRequirementError(f"cu[maxcus={most}]: expected a number from 1 on")
+    if most:
+        into.grouping = Grouping(level=words.get("type", "").strip(), groups=int(most))
+        _tell(into, f"cu[{body}]", "cu[maxcus=n]")
+    elif body:
         _tell(into, f"cu[{body}]", "cu[…]")
 
 

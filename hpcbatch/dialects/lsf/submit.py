@@ -192,6 +192,7 @@ def _submission(
         deadline=deadline,
         process_limits=process_limits(request, limits),
         warn_signal=warn_signal(request),
+        grouping=need.grouping,
         command=_interactive_command(source) if interactive else (),
         interactive=interactive,
         script_args=() if interactive else source.args,

@@ -183,6 +183,7 @@ SECTIONS: Final[Mapping[str, Rule]] = {
     "affinity[core(n)]": _translated("CPUs of each slot"),
     "affinity[…:cpubind=…:membind=…:distribute=…]": _ignored("pods do not bind processes"),
     "same[…]": _ignored("nodes of a queue are alike as far as the site says"),
+    "cu[maxcus=n]": _translated("nodes of so many groups of a level of the site's network"),
     "cu[…]": _ignored("which nodes are near each other is the scheduler's to know"),
 }
 """Of -R; a bare text is that of select[]."""

@@ -45,7 +45,7 @@ def made(settings: Settings, resources: Resources | None, environ: Mapping[str, 
             yield _outcome(part, Fate.IGNORED, ignored[part.option])
         else:
             yield _outcome(part, part.rule.fate, part.rule.meaning)
-            yield from _inside(part, refused, ignored, told)
+            yield from _inside(part, refused, told)
     for option, error in settings.obstacles.found:  # of what no option gave: the script's name, its line ends
         is_told = option in told or (not option and isinstance(error, PbsError) and error.usage)  # by its parts
         if not is_told:
@@ -59,13 +59,9 @@ def made(settings: Settings, resources: Resources | None, environ: Mapping[str, 
         yield Outcome(text, Fate.KEPT, line.meaning, settings.script.shown, line.line, line.column)
 
 
-def _inside(part: Part, refused: Mapping[str, str], ignored: Mapping[str, str], told: set[str]) -> Iterator[Outcome]:
-    """One outcome for each different resource of the chunks that `-l select=` and `-l nodes=` name, and for a group."""
+def _inside(part: Part, refused: Mapping[str, str], told: set[str]) -> Iterator[Outcome]:
+    """One outcome for each different resource of the chunks that `-l select=` and `-l nodes=` name."""
     name, _, text = part.option.removeprefix("-l ").partition("=")
-    if name == "place":
-        for option, reason in ignored.items():
-            if option.startswith("-l place: "):
-                yield _outcome(part._replace(option=option), Fate.IGNORED, reason)
     for option, rule in _values(name, text):
         if option not in told:
             told.add(option)

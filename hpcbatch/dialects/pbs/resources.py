@@ -29,6 +29,7 @@ from hpcbatch.dialects.pbs.site_words import SITE_WORDS, SiteWords, read_site_wo
 from hpcbatch.dialects.pbs.table import CHUNK_WIDE, RESOURCES
 from hpcbatch.dialects.pbs.values import Size, parse_size, sum_sizes
 from hpcbatch.model.chunk import Chunk
+from hpcbatch.model.grouping import Grouping
 from hpcbatch.model.outcome import Fate
 from hpcbatch.model.spec import Arrangement, Sharing
 from hpcbatch.model.text import is_printable
@@ -53,6 +54,8 @@ _LONGEST: Final = 1024
 """Characters of a text for the site to know."""
 _MOST_WORDS: Final = 64
 _CUSTOM_NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,252}"
+_ONE_HOST: Final = frozenset({"host", "vnode"})
+"""All chunks in a group by one of these are on one node."""
 _NO_PLACE: Final = Place(Arrangement.FREE, Sharing.SHARED, None)
 
 
@@ -78,6 +81,7 @@ class Resources(NamedTuple):
     words: tuple[tuple[str, str], ...] = ()
     required_hosts: tuple[str, ...] = ()
     excluded_hosts: tuple[str, ...] = ()
+    grouping: Grouping | None = None
     attributes: Mapping[str, str] = {}
     ignored: Mapping[str, str] = {}
     """Option → why it has no effect."""
@@ -178,6 +182,7 @@ class _Reader:
             words=tuple(sorted(words.items())),
             required_hosts=site.hosts,
             excluded_hosts=tuple(dict.fromkeys(host for r in read for host in r.unwanted_hosts)),
+            grouping=None if place.group is None else Grouping(level=place.group),
             attributes=site.attributes,
             ignored=self.ignored,
         )
@@ -282,8 +287,8 @@ class _Reader:
         place = self.obstacles.attempt(option, lambda: converted(request, parse_place), None)
         if place is None:
             return _NO_PLACE
-        if place.group is not None:
-            self.ignored[f"-l place: group={place.group}"] = "nodes are not grouped by a resource"
+        if place.group in _ONE_HOST:
+            place = place._replace(arrangement=Arrangement.PACK, group=None)
         self.shown["place"] = text
         if self.extra.is_alone:
             return place._replace(sharing=Sharing.EXCLUSIVE)

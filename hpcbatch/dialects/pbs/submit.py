@@ -201,6 +201,7 @@ def _submission(
         process_limits=resources.limits.process_limits,
         process_nice=resources.limits.process_nice,
         warn_signal=resources.limits.warn_signal,
+        grouping=resources.grouping,
         interpreter=checked("S", lambda: reader.shell(environ), None),
         command=tuple(word.text for word in parsed.operands) if parsed.dashes_at is not None else (),
         script_args=checked("F", reader.script_args, no_words),

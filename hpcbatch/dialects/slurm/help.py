@@ -82,6 +82,7 @@ Constraint options:
       --ntasks-per-core=n     number of tasks to bind to each core
       --ntasks-per-socket=n   number of tasks to bind to each socket
       --sockets-per-node=S    sockets of a node, for --gpus-per-socket
+      --switches=n[@time]     nodes of so many leaf switches, for which the job waits so long
       --threads-per-core=T    threads of a core to bind tasks to
       --tmp=MB                disk for temporary files per node
   -w, --nodelist=hosts        request a specific list of hosts
@@ -223,7 +224,7 @@ Valid <COMMAND> values are:
   show cache                  the same as show assoc_mgr
   show config                 Slurm's parameters, as they are in force here
   show reservation [NAME]     one reservation, or all
-  show topology [NAME]        switches, of which there are none
+  show topology [NAME]        groups of nodes that are near each other, as switches
   show daemons                the daemons of Slurm on this host
   show slurmd                 the state of slurmd on this host
   show aliases [NODES]        the host names of nodes

@@ -14,6 +14,7 @@ from hpcbatch.dialects.slurm.readers import Reader, Reading, invalid
 from hpcbatch.dialects.slurm.request import Features, Request
 from hpcbatch.dialects.slurm.warn_signal import parse_warn_signal
 from hpcbatch.errors import HpcBatchError, NotSupportedError
+from hpcbatch.model.grouping import MOST_WAIT_S, Grouping
 from hpcbatch.model.image import parse_image
 from hpcbatch.model.outcome import Fate
 
@@ -394,6 +395,18 @@ def _tres_bind(request: Request, value: str, now: datetime) -> Reading | None:
     return _gpu_bind(request, how, now)
 
 
+def _switches(request: Request, value: str, now: datetime) -> None:
+    """`N[@time]`: N leaf switches at most, for which the job waits so long, five minutes where it does not say."""
+    count, _, wait = value.partition("@")
+    readers.number("switches", 1)(request, count, now)
+    try:
+        wait_s = values.parse_wait_s(wait) if wait else MOST_WAIT_S
+    except ValueError:
+        raise invalid("switches") from None
+    wait_s = None if wait_s is None or wait_s > values.MAX_MINUTES * 60 else wait_s
+    request.grouping = Grouping(groups=min(int(count), 10**6), wait_s=wait_s)
+
+
 def _answered(_request: Request, _value: str, _now: datetime) -> None:
     """--help and the like: read_command_line has answered them."""
 
@@ -475,7 +488,7 @@ READERS: dict[str, Reader] = {
     "requeue": readers.flag("requeue"),
     "signal": _signal,
     "sockets-per-node": _bound("sockets-per-node"),
-    "switches": readers.number("switches", 1),
+    "switches": _switches,
     "test-only": readers.flag("test_only"),
     "thread-spec": readers.number("thread-spec", 1),
     "threads-per-core": _bound("threads-per-core"),

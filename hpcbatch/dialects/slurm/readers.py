@@ -95,9 +95,8 @@ def checked(is_right: Callable[[str], bool], text: str) -> Reader:
 
 def number(name: str, least: int) -> Reader:
     def read(_request: Request, value: str, _now: datetime) -> None:
-        number = value.partition("@")[0] if name == "switches" else value
-        if not re.fullmatch(r"\s*\+?[0-9]{1,18}", number) or int(number) < least:
-            raise SlurmUsageError(f'sbatch: error: Invalid numeric value "{number}" for --{name}.')
+        if not re.fullmatch(r"\s*\+?[0-9]{1,18}", value) or int(value) < least:
+            raise SlurmUsageError(f'sbatch: error: Invalid numeric value "{value}" for --{name}.')
 
     return read
 

@@ -8,6 +8,7 @@ from hpcbatch.dataclass import dataclass, field
 from hpcbatch.dialects.slurm import tres
 from hpcbatch.dialects.slurm.tres import Amounts
 from hpcbatch.model.array import Array
+from hpcbatch.model.grouping import Grouping
 from hpcbatch.model.spec import WarnSignal
 from hpcbatch.typed import NamedTuple
 
@@ -130,6 +131,7 @@ class Request:
     wait: bool = False
     walltime_s: int | None = None
     warn_signal: WarnSignal | None = None
+    grouping: Grouping | None = None
     verbose: int = 0
     wrap: str | None = None
     kept: dict[str, str] = field(default_factory=dict)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta, tzinfo
 
 from hpcbatch.dialects.slurm.clock import full, stamp
@@ -69,6 +69,27 @@ def topology_error(name: str) -> str:
     """What `show topology` says on stderr; it exits 0."""
     what = f"contains no switch or node named {name}" if name else "available"
     return f"scontrol: error: {'Topology information' if name else 'No topology information'} {what}"
+
+
+def format_topology(levels: Sequence[str], nodes: Mapping[str, Mapping[str, str]], asked: str) -> str:
+    """`scontrol show topology [NAME]`: the groups of nodes at each level as switches, the lowest first. Of a name, the
+    switch that is called so, or has a node of that name. `levels`: labels of nodes whose values are the groups;
+    `nodes`: the labels of each.
+    """
+    lines = []
+    below: dict[str, set[str]] = {}
+    for height, label in enumerate(levels):
+        groups: dict[str, set[str]] = {}
+        for name, labels in nodes.items():
+            if group := labels.get(label):
+                groups.setdefault(group, set()).add(name)
+        for group, members in sorted(groups.items()):
+            head = f"SwitchName={group} Level={height} LinkSpeed=1 Nodes={compress(sorted(members))}"
+            switches = sorted(each for each, its in below.items() if its <= members)
+            if asked in {"", group} or asked in members:
+                lines.append(head + (f" Switches={compress(switches)}" if switches else ""))
+        below = groups
+    return "".join(f"{line}\n" for line in lines)
 
 
 def format_aliases(names: Iterable[str], asked: str) -> str:

@@ -296,6 +296,7 @@ def _spec(
         deadline=request.deadline,
         process_limits=_process_limits(request, limits or {}),
         warn_signal=request.warn_signal,
+        grouping=request.grouping,
         script_args=tuple(script_args),
         script_path=source.path,
         work_dir=work_dir,

@@ -24,6 +24,18 @@ def parse_time_s(text: str) -> int | None:
     """Read a time limit, `M`, `M:S`, `H:M:S`, `D-H`, `D-H:M`, `D-H:M:S`, as seconds rounded up to whole minutes.
     0, -1, INFINITE and UNLIMITED are None: no limit. Raises ValueError if it is anything else.
     """
+    if (exact := parse_wait_s(text)) is None:
+        return None
+    total = -(-exact // 60)
+    if total > MAX_MINUTES:
+        raise ValueError(text)
+    return total * 60 or None
+
+
+def parse_wait_s(text: str) -> int | None:
+    """Read a time in the same forms, as exact seconds. -1, INFINITE and UNLIMITED are None. Raises ValueError if it is
+    anything else.
+    """
     if text == "-1" or text.lower() in {"infinite", "unlimited"}:
         return None
     if match := _DAYS.fullmatch(text):
@@ -34,10 +46,7 @@ def parse_time_s(text: str) -> int | None:
         hours, minutes, seconds = {1: [0, *parts, 0], 2: [0, *parts], 3: parts}[len(parts)]
     else:
         raise ValueError(text)
-    total = -(-((days * 24 + hours) * 3600 + minutes * 60 + seconds) // 60)
-    if total > MAX_MINUTES:
-        raise ValueError(text)
-    return total * 60 or None
+    return (days * 24 + hours) * 3600 + minutes * 60 + seconds
 
 
 def parse_memory_mb(text: str) -> int:

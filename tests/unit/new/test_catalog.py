@@ -33,10 +33,12 @@ def test_names(tmp_path: Path) -> None:
     for name in ("mine.sh.j2", "_part.sh.j2", "other.txt"):
         (tmp_path / name).write_text("")
     catalog = find(tmp_path, {}, "/nowhere")
-    assert catalog.names() == ["mine", "mpi", "tf", "torch", "wrf"]
+    assert catalog.names() == ["deepspeed", "horovod", "mine", "mpi", "ray", "tf", "torch", "wrf"]
     with pytest.raises(HpcBatchError, match=rf"^mine.yaml is missing: expected it in {tmp_path} or "):
         catalog.definition("mine")
-    with pytest.raises(UsageError, match=r"^there is no template other: expected one of mine, mpi, tf, torch, wrf$"):
+    with pytest.raises(
+        UsageError, match=r"^there is no template other: expected one of deepspeed, horovod, mine, mpi, ray, "
+    ):
         catalog.definition("other")
 
 

@@ -50,7 +50,7 @@ def directives(text: str) -> int:
 
 
 def test_the_templates_of_the_issue_are_there() -> None:
-    assert {"wrf", "mpi", "torch", "tf"} <= set(NAMES)
+    assert {"wrf", "mpi", "torch", "tf", "deepspeed", "horovod", "ray"} <= set(NAMES)
 
 
 @pytest.mark.parametrize("dialect", Dialect)

@@ -16,6 +16,7 @@ from hpcbatch.site import file as site_file
 from hpcbatch.site.accelerators import ACCELERATOR_KEYS
 from hpcbatch.site.file import CLUSTER_DEFAULTS, SiteFileError, read_config, read_site
 from hpcbatch.site.modules import MODULE_KEYS
+from hpcbatch.site.topology import LEVEL_KEYS
 from hpcbatch.site.vocabulary import TRANSLATION_KEYS
 
 DOCS = (Path(__file__).parents[3] / "docs/site.md").read_text()
@@ -81,7 +82,14 @@ def test_the_documented_example() -> None:
 def test_all_keys_are_documented() -> None:
     documented = set(re.findall(r"^\| `(\w+)` \|", DOCS, re.MULTILINE))
     sources = {word for word in site_file.SOURCES if f"`{word}`" in DOCS}
-    of_parts = {*site_file.QUEUE_KEYS, *site_file.VOLUME_KEYS, *MODULE_KEYS, *TRANSLATION_KEYS, *ACCELERATOR_KEYS}
+    of_parts = {
+        *site_file.QUEUE_KEYS,
+        *site_file.VOLUME_KEYS,
+        *MODULE_KEYS,
+        *TRANSLATION_KEYS,
+        *ACCELERATOR_KEYS,
+        *LEVEL_KEYS,
+    }
     assert documented == {*site_file.SITE_KEYS, *of_parts}
     assert sources == site_file.SOURCES.keys()
 

@@ -14,6 +14,7 @@ from hpcbatch.dialects.pbs.errors import PbsError, PbsUsageError
 from hpcbatch.dialects.pbs.submit import read_submission
 from hpcbatch.errors import HpcBatchError, NotSupportedError
 from hpcbatch.model.dependency import Dependency, DependencyKind
+from hpcbatch.model.grouping import Grouping
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.spec import Arrangement, JobSpec, Output, Sharing
 from hpcbatch.model.state import JobState
@@ -119,6 +120,9 @@ def test_resources_go_over_those_asked_before(
 
 def test_sharing_and_a_walltime_taken_back() -> None:
     assert altered("-l", "place=free:excl", before=job("-l", "select=1")).sharing is Sharing.EXCLUSIVE
+    near = altered("-l", "place=group=rack", before=job("-l", "select=1"))
+    assert near.grouping == Grouping(level="rack")
+    assert altered("-l", "place=free", before=replace(job(), spec=near)).grouping is None
     found = altered("-l", "walltime=", before=job("-l", "walltime=60"))
     assert found.walltime_s is None
     assert "Resource_List.walltime" not in found.attributes

@@ -83,7 +83,7 @@ def brief(found: list[Outcome]) -> list[tuple[str, str]]:
         ),
         (
             "#PBS -l select=1 -l place=group=switch",
-            [("-l select=1", "honoured"), ("-l place=group=switch", "honoured"), ("-l place: group=switch", "ignored")],
+            [("-l select=1", "honoured"), ("-l place=group=switch", "honoured")],
         ),
     ],
 )

@@ -60,7 +60,6 @@ def test_what_is_ignored_is_kept_with_the_job() -> None:
     assert found.spec.ignored == (
         "-k: a job that loses a node ends",
         "--gpu-bind=closest: what is near a GPU is not known here; tasks see all of the job's",
-        "--switches=2: the scheduler does not know the switches",
     )
     assert found.notes == ()
     assert submit("--no-kill=off", "--profile=none", "--mem-bind=none").submission.spec.ignored == ()

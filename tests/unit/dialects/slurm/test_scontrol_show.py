@@ -16,6 +16,7 @@ from hpcbatch.dialects.slurm.scontrol_show import (
     format_licenses,
     format_pidinfo,
     format_steps,
+    format_topology,
     format_update,
     read_step,
     step_not_found,
@@ -135,6 +136,15 @@ def test_names_of_steps() -> None:
 
 
 def test_what_there_is_not() -> None:
+    nodes = {"n1": {"s": "a", "r": "x"}, "n2": {"s": "a", "r": "x"}, "n3": {"s": "b", "r": "x"}, "n4": {}}
+    a = "SwitchName=a Level=0 LinkSpeed=1 Nodes=n[1-2]\n"
+    b = "SwitchName=b Level=0 LinkSpeed=1 Nodes=n3\n"
+    x = "SwitchName=x Level=1 LinkSpeed=1 Nodes=n[1-3] Switches=a,b\n"
+    assert format_topology(["s", "r"], nodes, "") == a + b + x
+    assert format_topology(["s", "r"], nodes, "a") == a
+    assert format_topology(["s", "r"], nodes, "n3") == b + x
+    assert format_topology(["s", "r"], nodes, "n4") == ""
+    assert format_topology([], nodes, "") == ""
     assert topology_error("") == "scontrol: error: No topology information available"
     assert topology_error("x") == "scontrol: error: Topology information contains no switch or node named x"
     assert format_aliases(["n1", "n2"], "") == "n1,n2\n"
