@@ -229,7 +229,7 @@ def _rendered(values: Mapping[str, Any], loader: BaseLoader | None) -> Object:
         raise HpcBatchError(f"template {TEMPLATE} gives no YAML: {' '.join(str(error).split())}") from None
     if not isinstance(obj, dict):
         raise HpcBatchError(f"template {TEMPLATE} gives no object")
-    _check_template(values["tasks"], values["stdio"], obj)
+    _check_template(values, obj)
     return obj
 
 
@@ -241,11 +241,14 @@ def _stdio(interactive: Interactive | None) -> dict[str, bool]:
     return {"tty": interactive.is_terminal, "once": not interactive.is_terminal}
 
 
-def _check_template(tasks: Sequence[Mapping[str, Any]], stdio: Mapping[str, bool], made: Mapping[str, Any]) -> None:
+def _check_template(values: Mapping[str, Any], made: Mapping[str, Any]) -> None:
     """A site's template may be older than these: the job must not run on nodes that it must not have, nor without the
     streams that somebody waits for.
     """
-    templates = [task.get("template", {}) for task in (made.get("spec") or {}).get("tasks") or ()]
+    tasks, stdio, spec = values["tasks"], values["stdio"], made.get("spec") or {}
+    if values["network_topology"] and not spec.get("networkTopology"):
+        raise HpcBatchError(f"template {TEMPLATE}: expected networkTopology made from network_topology")
+    templates = [task.get("template", {}) for task in spec.get("tasks") or ()]
     for task, template in zip(tasks, templates, strict=False):
         pod, has = template.get("spec", {}), (template.get("metadata") or {}).get("annotations") or {}
         if stdio and task["is_master"] and not any(one.get("stdin") for one in pod.get("containers") or ()):

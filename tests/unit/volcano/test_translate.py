@@ -23,6 +23,7 @@ from hpcbatch.model.accelerator import Accelerator
 from hpcbatch.model.array import Membership
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
+from hpcbatch.model.grouping import Grouping, Level
 from hpcbatch.model.interactive import Interactive
 from hpcbatch.model.placed import OutputFiles, PlacedJob
 from hpcbatch.model.scheduler import Scheduler
@@ -289,6 +290,32 @@ def test_pods_with_an_accelerator_have_its_resource_and_annotations() -> None:
     older = older.replace("        annotations: {{ task.annotations | tojson }}\n", "")
     with pytest.raises(HpcBatchError, match=r"expected annotations made from task\.annotations"):
         volcano_job(job, site=site, loader=DictLoader({translate.TEMPLATE: older}))
+
+
+RACKS = SiteConfig(topology=(Level(name="rack", label="net/rack", tier=2), Level(name="row", label="net/row")))
+
+
+@pytest.mark.parametrize(
+    ("grouping", "expected"),
+    [
+        (Grouping(level="rack"), {"mode": "hard", "highestTierAllowed": 2}),
+        (Grouping(wait_s=60), {"mode": "soft", "highestTierAllowed": 2}),
+        (Grouping(level="rack", groups=2), None),
+        (Grouping(level="row"), None),
+        (None, None),
+    ],
+    ids=["a rack", "for a minute", "two racks", "no hypernodes", "anywhere"],
+)
+def test_hypernodes_of_a_tier(grouping: Grouping | None, expected: Object | None) -> None:
+    made = volcano_job(placed(Chunk(count=2), grouping=grouping), site=RACKS)
+    assert made["spec"].get("networkTopology") == expected
+
+
+def test_an_older_template_does_not_lose_the_topology() -> None:
+    text = (Path(hpcbatch.__file__).parent / "templates" / translate.TEMPLATE).read_text()
+    older = text.replace("  networkTopology: {{ network_topology | tojson }}\n", "")
+    with pytest.raises(HpcBatchError, match="expected networkTopology made from network_topology"):
+        volcano_job(placed(grouping=Grouping(level="rack")), site=RACKS, loader=DictLoader({translate.TEMPLATE: older}))
 
 
 HOME = Volume(name="home", mount_path="/home", source={"persistentVolumeClaim": {"claimName": "home"}})
