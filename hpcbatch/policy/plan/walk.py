@@ -169,7 +169,9 @@ class _Walk:
             limited = limited or limit
         if not allowed:
             self.own[job.job_id] = Held(why=Why.LIMIT, limit=limited)
-        elif not self._plan(job, allowed, found.pool):
+            return
+        self.own.pop(job.job_id, None)  # a limit of another way to run, seen when the class had its turn
+        if not self._plan(job, allowed, found.pool):
             self._fail(found, job.least_s, self._unplanned(found.pool))
 
     def _backfill(self, pool: str, last: Key | None, lines: Mapping[str, list[Key]] | None = None) -> None:

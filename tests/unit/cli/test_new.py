@@ -65,7 +65,7 @@ def test_a_script_and_its_file(tmp_path: Path) -> None:
             "template mpi: --queue: expected printable text on one line, f",
         ),
         (("wrf", *REQUIRED, "--ranks-per-node", "1", "x"), "template wrf: Got unexpected extra argument (x)"),
-        (("mpj",), "there is no template mpj: expected one of mpi, tf, torch, wrf"),
+        (("mpj",), "there is no template mpj: expected one of deepspeed, horovod, mpi, ray, tf, torch, wrf"),
         (("--templates", "/nowhere", "list"), "--templates: expected a directory with templates, found '/nowhere'"),
     ],
     ids=range(9),
@@ -82,7 +82,10 @@ def test_what_qsub_and_sbatch_refuse_is_refused(tmp_path: Path) -> None:
 def test_list(tmp_path: Path) -> None:
     text = new(tmp_path, "list").stdout
     assert [line.partition(":")[0] for line in text.splitlines() if line and line[0] != " "] == [
+        "deepspeed",
+        "horovod",
         "mpi",
+        "ray",
         "tf",
         "torch",
         "wrf",
@@ -96,7 +99,7 @@ def test_list(tmp_path: Path) -> None:
     done = new(tmp_path, "--templates", ".", "list")
     assert (done.returncode, done.stdout) == (1, text)
     assert done.stderr.startswith("hpcbatch: template mine: mine.yaml is missing: expected it in . or ")
-    assert error(tmp_path, "list", "x").startswith("there is no template x: expected one of mpi, ")
+    assert error(tmp_path, "list", "x").startswith("there is no template x: expected one of deepspeed, ")
 
 
 def test_help_shows_the_parameters(tmp_path: Path) -> None:

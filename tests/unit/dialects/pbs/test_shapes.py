@@ -100,7 +100,6 @@ def test_options_that_say_how_large_a_job_is() -> None:
         ("EC_nodes=2", {"-l EC_nodes=2": "the numbers of tasks say how many nodes there are"}),
         ("EC_hyperthreads=1", {"-l EC_hyperthreads=1": "the CPUs of a job are those that its nodes count"}),
         ("soft_walltime=60", {"-l soft_walltime=60": "only the walltime ends a job"}),
-        ("select=2,place=group=switch", {"-l place: group=switch": "nodes are not grouped by a resource"}),
         ("walltime=60,elapstim_req=70", {"-l elapstim_req=70": "walltime is given twice"}),
     ],
 )
