@@ -11,10 +11,11 @@ from hpcbatch.dataclass import dataclass, field, replace
 from hpcbatch.dialects.registry import door
 from hpcbatch.errors import RefusedError
 from hpcbatch.model.chunk import Chunk
+from hpcbatch.model.grouping import Grouping
 from hpcbatch.model.layout import word_of
 from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.row import reservation_names
-from hpcbatch.model.site import OTHER_KIND, SiteConfig, Translation, Word
+from hpcbatch.model.site import OTHER_KIND, Policy, SiteConfig, Translation, Word
 from hpcbatch.model.spec import JobSpec
 from hpcbatch.policy.accelerators import with_types
 from hpcbatch.site.known_names import KNOWN
@@ -126,10 +127,8 @@ class _Translator:
         chunks = tuple(self._chunk(chunk, (job, per_pod), excluded) for chunk in spec.chunks)
         for name, count in spec.licenses:
             self._license(name, count)
-        if spec.grouping is not None and self._site.level_of(spec.grouping) is None:
-            there = ", ".join(each.name for each in self._site.topology)
-            known = f"there are: {there}" if there else "the site does not say which nodes are near each other"
-            self._ignore(f"nodes near each other, {spec.grouping.level or 'by switch'}: {known}")
+        if spec.grouping is not None and (why := self._lacks_groups(spec.grouping)):
+            self._ignore(f"nodes near each other, {spec.grouping.level or 'by switch'}: {why}")
         required = self._hosts(spec.required_hosts)
         self._check_licenses()
         for host in required:
@@ -157,6 +156,16 @@ class _Translator:
         return Translated(spec=new, ignored=tuple(self._ignored), renamed=renamed)
 
     # Parts of the job
+
+    def _lacks_groups(self, grouping: Grouping) -> str:
+        """Why a job does not get its nodes near each other; "": it does."""
+        level = self._site.level_of(grouping)
+        if level is None:
+            there = ", ".join(each.name for each in self._site.topology)
+            return f"there are: {there}" if there else "the site does not say which nodes are near each other"
+        if self._site.policy is Policy.VOLCANO and (level.tier is None or grouping.groups != 1):
+            return "with policy: volcano one group of a level with a tier can be asked for"
+        return ""
 
     def _chunk(self, chunk: Chunk, of_job: Iterable[_Wanted], excluded: tuple[str, ...]) -> Chunk:
         wanted = _Wanted(hosts=self._hosts(chunk.hosts))

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from hpcbatch.model.grouping import Grouping, Level
-from hpcbatch.model.site import SiteConfig
+from hpcbatch.model.site import Policy, SiteConfig
 from hpcbatch.model.spec import Arrangement, JobSpec
 from hpcbatch.policy.grouping import MOST_CHOICES, choices, groups_of, until_s
 from hpcbatch.policy.plan.snapshot import LabelTest, Part, Shape
@@ -60,6 +60,17 @@ def test_a_site_without_that_level_says_so(level: str, topology: tuple[Level, ..
     spec = JobSpec(dialect="slurm", name="x", grouping=Grouping(level=level))
     found = translate(spec, SiteConfig(topology=topology), ())
     assert found.ignored == ((told,) if told else ())
+
+
+@pytest.mark.parametrize(
+    ("grouping", "is_kept"),
+    [(Grouping(level="rack"), True), (Grouping(level="rack", groups=2), False), (Grouping(), False)],
+)
+def test_without_a_plan_only_volcano_s_own_groups_count(grouping: Grouping, is_kept: bool) -> None:
+    spec = JobSpec(dialect="slurm", name="x", grouping=grouping)
+    found = translate(spec, SiteConfig(topology=(SWITCH, RACK), policy=Policy.VOLCANO), ())
+    why = "with policy: volcano one group of a level with a tier can be asked for"
+    assert found.ignored == (() if is_kept else (f"nodes near each other, {grouping.level or 'by switch'}: {why}",))
 
 
 def test_the_lowest_level_is_meant_where_none_is_named() -> None:
