@@ -123,7 +123,7 @@ class _Walk:
     def _look_at(self, key: Key) -> None:
         """Decide on one job, if it can start at any time."""
         job = self._planner.waiting[key[1]]
-        if job.job_id in self._claimed or job.job_id in self.releases:
+        if job.job_id in self._claimed:
             return
         found = self._planner.class_of[job.job_id][0]
         if self._failed_before(found, job.least_s) is not None:
@@ -169,9 +169,7 @@ class _Walk:
             limited = limited or limit
         if not allowed:
             self.own[job.job_id] = Held(why=Why.LIMIT, limit=limited)
-            return
-        self.own.pop(job.job_id, None)  # a limit of another way to run, seen when the class had its turn
-        if not self._plan(job, allowed, found.pool):
+        elif not self._plan(job, allowed, found.pool):
             self._fail(found, job.least_s, self._unplanned(found.pool))
 
     def _backfill(self, pool: str, last: Key | None, lines: Mapping[str, list[Key]] | None = None) -> None:
@@ -186,15 +184,14 @@ class _Walk:
                 at = self._next_allowed(found, bisect_left(found.keys, last))
                 if at is not None:
                     heap.append((found.keys[at], number, at, found))
-        classes = len(self._planner.compiler.classes)
-        for number, (name, keys) in enumerate(sorted((lines or {}).items()), classes):  # after the classes at a job
+        for number, (name, keys) in enumerate(sorted((lines or {}).items()), 1):
             if keys and self._has_depth(pool, name):
-                heap.append((keys[0], number, 0, name))
+                heap.append((keys[0], -number, 0, name))  # at a job its line comes before its class
         heapq.heapify(heap)
         while heap:
             _, number, at, entry = heap[0]
             if isinstance(entry, JobClass):
-                following, keys = self._try(entry, at), entry.keys
+                following, keys = self._try(entry, at, has_lines=lines is not None), entry.keys
             else:
                 keys = self._planner.lines[entry]
                 following = self._plan_next(entry, keys, at)
@@ -215,12 +212,14 @@ class _Walk:
                 return following
         return None
 
-    def _try(self, found: JobClass, at: int) -> int | None:
+    def _try(self, found: JobClass, at: int, *, has_lines: bool) -> int | None:
         """Release the job at `at` of a class, if possible. Returns which of them could be the next; None: none."""
         if not any(map(self._room_now, found.options)):
             return None
         job = self._planner.waiting[found.keys[at][1]]
         if job.job_id in self._claimed or not self._is_turn_of(job.job_id, found.counts[at]):
+            return self._next_allowed(found, at + 1)
+        if has_lines and self._is_decided(job):
             return self._next_allowed(found, at + 1)
         limited = False
         for option, uses in zip(found.options, found.counts[at], strict=True):
@@ -234,6 +233,12 @@ class _Walk:
                 limited = True
         following = at + 1 if limited else found.after(at, job.least_s)
         return None if following is None else self._next_allowed(found, following)
+
+    def _is_decided(self, job: WaitingJob) -> bool:
+        """By its line."""
+        if job.job_id in self.releases or job.job_id in self.expected:
+            return True
+        return self._has_depth("", self._planner.line_of(job))
 
     def _next_allowed(self, found: JobClass, at: int) -> int | None:
         """The first at `at` or after it that no limit holds back, whatever its walltime."""
