@@ -142,7 +142,11 @@ def test_ids_that_are_none(site: Site, pbs: BegunArray) -> None:
 
 def test_members_come_and_go(site: Site, pbs: BegunArray) -> None:
     pbs.wait_states("RQQQQQ")
-    assert site.run("qstat", pbs.pbs).stdout.splitlines()[2].split()[-2:] == ["B", "default"]
+
+    def listed() -> list[str]:
+        return site.run("qstat", pbs.pbs).stdout.splitlines()[2].split()[-2:]
+
+    wait_for("the array to begin", lambda: listed() == ["B", "default"])  # its record follows its member's
     found = json.loads(site.run("qstat", "-f", "-F", "json", pbs.pbs).stdout)["Jobs"][pbs.pbs]
     assert (found["job_state"], found["array_state_count"]) == ("B", "Queued:5 Running:1 Exiting:0 Expired:0")
     assert found["comment"].startswith("Job Array Began at ")

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.alone
 
 ALL = ("-N", "3", "-c", "2")
 """All CPUs of the three nodes."""
-TELLS = 'trap "echo got TERM" TERM; srun sleep 600 & wait; wait; sleep 600'
+TELLS = 'trap "echo got TERM" TERM; echo begun; srun sleep 600 & wait; wait; sleep 600'
 
 
 @pytest.fixture
@@ -91,6 +91,7 @@ def test_by_qos_a_job_is_queued_again(admin: Site, low_and_high: tuple[str, str]
     assert admin.run("sinfo", "-h", "-o", "%M").stdout.split()[0] == "REQUEUE"
     victim = admin.sbatch(*ALL, "-q", low, "-o", "victim.out", "--wrap", TELLS)
     admin.wait_state(victim, "R")
+    wait_for("its script", lambda: "begun" in admin.written("victim.out"))
     assert re.match(r"\d{4}-", shown(admin, victim)["PreemptEligibleTime"])
     assert shown(admin, victim)["PreemptTime"] == "None"
     assert admin.run("squeue", "-h", "-j", victim, "-O", "PreemptTime").stdout.split() == ["N/A"]
