@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.queue_fields import read_fields, shown_fields
 from hpcbatch.model.queue_switches import NONE_SUCH, Switches
 from hpcbatch.model.row import QueueRow
-from hpcbatch.typed import TYPE_CHECKING, Any
+from hpcbatch.typed import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:  # listings avoid this import
     from hpcbatch.model.mail import MailConfig
     from hpcbatch.model.preemption import PreemptionConfig
     from hpcbatch.model.priority import PriorityConfig
     from hpcbatch.model.site import QueueConfig, SiteConfig
+
+_T = TypeVar("_T")
 
 
 def queues_to_json(site: SiteConfig, problem: str = "") -> str:
@@ -128,8 +130,8 @@ def queues_from_json(text: str, switches: Mapping[str, Switches]) -> list[QueueR
     """The queues in the site's order; `switches` has the Volcano Queues. A queue without its Volcano Queue is closed.
     Raises HpcBatchError for a text that the controller cannot have written.
     """
-    try:
-        body = json.loads(text)
+
+    def found(body: Any) -> list[QueueRow]:
         default = body["default"]
         given = body["queues"] or _of_volcano(body.get("operatorQueues") or [], default, switches)
         return [
@@ -149,8 +151,8 @@ def queues_from_json(text: str, switches: Mapping[str, Switches]) -> list[QueueR
             )
             for queue in given
         ]
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise HpcBatchError(f"the list of queues cannot be read: {error!r}") from None
+
+    return _read(text, found)
 
 
 def _of_volcano(changed: Sequence[Any], default: str, switches: Mapping[str, Switches]) -> list[Any]:
@@ -166,10 +168,7 @@ def options_from_json(text: str) -> dict[str, str]:
     """Pattern of a plugin's options → why the site ignores them, in the site's order. Raises HpcBatchError for a text
     that the controller cannot have written.
     """
-    try:
-        return {str(pattern): str(reason) for pattern, reason in json.loads(text).get("options", {}).items()}
-    except (ValueError, TypeError, AttributeError) as error:
-        raise HpcBatchError(f"the list of queues cannot be read: {error!r}") from None
+    return _read(text, lambda body: {str(pattern): str(reason) for pattern, reason in body.get("options", {}).items()})
 
 
 def settings_from_json(text: str) -> dict[str, int]:
@@ -183,10 +182,7 @@ def topology_from_json(text: str) -> tuple[tuple[str, str], ...]:
     """The levels of the network, the lowest first: the name, and the label of nodes that says their group. Raises
     HpcBatchError for a text that the controller cannot have written.
     """
-    try:
-        return tuple((str(name), str(label)) for name, label in json.loads(text).get("topology", ()))
-    except (ValueError, TypeError, AttributeError) as error:
-        raise HpcBatchError(f"the list of queues cannot be read: {error!r}") from None
+    return _read(text, lambda body: tuple((str(name), str(label)) for name, label in body.get("topology", ())))
 
 
 def licenses_from_json(text: str) -> dict[str, int]:
@@ -197,9 +193,14 @@ def licenses_from_json(text: str) -> dict[str, int]:
 
 
 def _counts(text: str, key: str) -> dict[str, int]:
+    return _read(text, lambda body: {str(name): int(value) for name, value in body.get(key, {}).items()})
+
+
+def _read(text: str, found: Callable[[Any], _T]) -> _T:
+    """What `found` makes of the JSON. Raises HpcBatchError for a text that the controller cannot have written."""
     try:
-        return {str(name): int(value) for name, value in json.loads(text).get(key, {}).items()}
-    except (ValueError, TypeError, AttributeError) as error:
+        return found(json.loads(text))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise HpcBatchError(f"the list of queues cannot be read: {error!r}") from None
 
 
@@ -209,8 +210,8 @@ def mail_from_json(text: str) -> MailConfig | None:
     """
     from hpcbatch.model.mail import MailConfig
 
-    try:
-        mail = json.loads(text).get("mail")
+    def found(body: Any) -> MailConfig | None:
+        mail = body.get("mail")
         if not mail:
             return None
         allowed = mail.get("allowedDomains")
@@ -219,5 +220,5 @@ def mail_from_json(text: str) -> MailConfig | None:
             max_recipients=int(mail["maxRecipients"]),
             allowed_domains=None if allowed is None else tuple(map(str, allowed)),
         )
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise HpcBatchError(f"the list of queues cannot be read: {error!r}") from None
+
+    return _read(text, found)

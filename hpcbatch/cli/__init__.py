@@ -76,141 +76,6 @@ PACKAGES = {
     ),
 }
 """The commands of each dialect; `hpcbatch` is ours."""
-ABSENT = {
-    "pbs": (
-        "nqs2pbs",
-        "pbs_attach",
-        "pbs_comm",
-        "pbs_dataservice",
-        "pbs_ds_password",
-        "pbs_hostn",
-        "pbs_idled",
-        "pbs_iff",
-        "pbs_lamboot",
-        "pbs_mkdirs",
-        "pbs_mom",
-        "pbs_mpihp",
-        "pbs_mpilam",
-        "pbs_mpirun",
-        "pbs_password",
-        "pbs_probe",
-        "pbs_python",
-        "pbs_release_nodes",
-        "pbs_remsh",
-        "pbs_sched",
-        "pbs_server",
-        "pbs_snapshot",
-        "pbs_tclsh",
-        "pbs_tmrsh",
-        "pbs_topologyinfo",
-        "pbs_upgrade_job",
-        "pbs_wish",
-        "pbsdsh",
-        "pbsrun",
-        "pbsrun_unwrap",
-        "pbsrun_wrap",
-        "printjob",
-        "qterm",
-    ),
-    "slurm": (
-        "scrontab",
-        "sgather",
-        "sh5util",
-        "sjobexitmod",
-        "sjstat",
-        "slurmctld",
-        "slurmd",
-        "slurmdbd",
-        "slurmrestd",
-        "slurmstepd",
-        "smap",
-        "sview",
-    ),
-    "lsf": (
-        "badmin",
-        "bapp",
-        "bchkpnt",
-        "bclusters",
-        "bconf",
-        "bctrld",
-        "bdata",
-        "bentags",
-        "bgadd",
-        "bgdel",
-        "bgmod",
-        "bgpinfo",
-        "bhpart",
-        "bimages",
-        "bjdepinfo",
-        "bjgroup",
-        "bladmin",
-        "blaunch",
-        "blcollect",
-        "blcstat",
-        "blhosts",
-        "blimits",
-        "blinfo",
-        "blkill",
-        "blparams",
-        "blstat",
-        "bltasks",
-        "blusers",
-        "bmgroup",
-        "bmig",
-        "bpost",
-        "bqc",
-        "bread",
-        "bresize",
-        "bresources",
-        "brestart",
-        "brlainfo",
-        "brsvadd",
-        "brsvdel",
-        "brsvjob",
-        "brsvmod",
-        "brsvs",
-        "brsvsub",
-        "brun",
-        "bsla",
-        "bslots",
-        "bstage",
-        "bstatus",
-        "bsubmit",
-        "bugroup",
-        "bwait",
-        "jsrun",
-        "lsacct",
-        "lsacctmrg",
-        "lsadmin",
-        "lsclusters",
-        "lseligible",
-        "lsfmon",
-        "lsfrestart",
-        "lsfshutdown",
-        "lsfstartup",
-        "lsgrun",
-        "lsinfo",
-        "lsloadadj",
-        "lslockhost",
-        "lslogin",
-        "lsltasks",
-        "lsmake",
-        "lsmon",
-        "lspasswd",
-        "lsplace",
-        "lsrcp",
-        "lsreghost",
-        "lsrtasks",
-        "lsrun",
-        "lstcsh",
-        "lsunlockhost",
-        "taskman",
-        "tspeek",
-        "tssub",
-    ),
-}
-"""Names of the real systems that say that they are not here, and what is instead."""
-
 
 _SHARED = {"qdisable": "queue_switch", "qenable": "queue_switch", "qstart": "queue_switch", "qstop": "queue_switch"} | {
     "bresume": "bstop",
@@ -222,12 +87,19 @@ _SHARED = {"qdisable": "queue_switch", "qenable": "queue_switch", "qstart": "que
 
 def module_of(command: str) -> str:
     """The module whose `main` is the command. `hpcbatch complete` is one by itself: someone has pressed a key."""
-    if command == "hpcbatch" and sys.argv[1:2] == ["complete"]:
-        return "hpcbatch.cli.completion.values"
+    if command == "hpcbatch":
+        return "hpcbatch.cli.completion.values" if sys.argv[1:2] == ["complete"] else "hpcbatch.cli.hpcbatch"
     for package, commands in PACKAGES.items():
         if command in commands:
             return f"hpcbatch.cli.{package}.{_SHARED.get(command, command)}"
-    for package, absent in ABSENT.items():
-        if command in absent:
+    for package in PACKAGES:
+        if command in absent(package):
             return f"hpcbatch.cli.{package}.absent"
     return f"hpcbatch.cli.{command}"
+
+
+def absent(dialect: str) -> tuple[str, ...]:
+    """Names of the real system that say that they are not here, and what is instead."""
+    from importlib import import_module
+
+    return tuple(import_module(f"hpcbatch.dialects.{dialect}.absent").COMMANDS)

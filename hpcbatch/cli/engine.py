@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import grp
 import logging
 import logging.handlers
 import os
@@ -14,11 +13,10 @@ import socket
 import sqlite3
 import sys
 import threading
-from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from pathlib import Path
 
 from hpcbatch.api.resources import NAMESPACES
+from hpcbatch.cli.unix_names import group_name
 from hpcbatch.controller.controller import Controller
 from hpcbatch.engine import handles
 from hpcbatch.engine.agent.agent import Agent, NodeSpec
@@ -202,21 +200,15 @@ class Engine:
     def _claim_default_namespace(self) -> None:
         """The engine has one user: whoever started it."""
         user = pwd.getpwuid(os.getuid())
+        gids = dict.fromkeys((user.pw_gid, *os.getgroups()))
         notes = {
             USER: user.pw_name,
             UID: str(user.pw_uid),
             GID: str(user.pw_gid),
             HOME: os.environ.get("HOME") or user.pw_dir,
-            GROUPS: groups_note(_named((user.pw_gid, *os.getgroups()))),
+            GROUPS: groups_note((gid, name) for gid in gids if (name := group_name(gid))),
         }
         self._registry.patch(NAMESPACES, "default", {"metadata": {"annotations": notes}})
-
-
-def _named(gids: Iterable[int]) -> Iterator[tuple[int, str]]:
-    """Those of the groups that have a name on this machine, each once."""
-    for gid in dict.fromkeys(gids):
-        with suppress(KeyError):
-            yield gid, grp.getgrgid(gid).gr_name
 
 
 if __name__ == "__main__":

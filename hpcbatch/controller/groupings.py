@@ -18,6 +18,8 @@ class Groupings:
         self._due_s: dict[str, float] = {}
         self._groups: dict[str, tuple[str, ...]] = {}
         """By label, those that the jobs' ways to run were made from."""
+        self.has_other_labels = False
+        """A node has come, gone, or got other labels since `outdated` looked."""
 
     def shapes(self, record: JobRecord, shape: Shape, site: SiteConfig, now_s: float) -> tuple[Shape, ...]:
         """The ways in which a waiting job can run."""
@@ -39,8 +41,10 @@ class Groupings:
         """The jobs whose ways to run may be other ones by now."""
         if not self._due_s:
             return ()
-        if any(self._seen(label) != groups for label, groups in self._groups.items()):
-            return tuple(self._due_s)
+        if self.has_other_labels:
+            self.has_other_labels = False
+            if any(self._seen(label) != groups for label, groups in self._groups.items()):
+                return tuple(self._due_s)
         return tuple(job_id for job_id, due_s in self._due_s.items() if due_s <= now_s)
 
     @property

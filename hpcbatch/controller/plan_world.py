@@ -392,11 +392,13 @@ class PlanWorld:
         if obj is None:
             if self._nodes.pop(name, None) is not None:
                 self._planner.drop_node(name)
-                self.is_changed = True
+                self.is_changed = self.groupings.has_other_labels = True
             return
-        node = node_of(obj, (pod.takes for pod in others if not pod.is_leaving))
-        if self._nodes.get(name) != node:
+        node, before = node_of(obj, (pod.takes for pod in others if not pod.is_leaving)), self._nodes.get(name)
+        if before != node:
             self._nodes[name] = node
+            if before is None or before.labels != node.labels:
+                self.groupings.has_other_labels = True
             self._planner.put_node(node)
             self.is_changed = True
 

@@ -62,13 +62,14 @@ class Released:
         """As the caches show it now. Where pods get their nodes one by one, a restarted job has to get them again."""
         self.is_fresh, self.record = False, record
         view = None if volcano_job is None or not self.scheduler.may_bind_in_part else volcano_job_view(volcano_job)
-        start, again = record.status.start_time, None
+        started = record.status.start_time is not None
         if view is not None:
+            started = view.is_of_this_run(record.status.start_time)
             is_again = view.restarts != self.restarts or self.is_restarting
-            self.is_restarting, self.restarts, again = view.phase == "Restarting", view.restarts, view.restarted_at
+            self.is_restarting, self.restarts = view.phase == "Restarting", view.restarts
             if self.is_restarting or is_again:
                 self.was_bound, self.is_stalled, self.released_s = False, False, now_s
-        self.has_started = start is not None and not self.is_restarting and (again is None or start > again)
+        self.has_started = started and not self.is_restarting
         self.was_bound = self.was_bound or self.has_started
 
     def placed(self) -> dict[str, Vector]:

@@ -14,7 +14,7 @@ from hpcbatch.api.port import Object, WatchEvent
 from hpcbatch.model.indices import Indices
 from hpcbatch.model.state import WAITING, JobState
 from hpcbatch.policy.account_limits import Standing
-from hpcbatch.policy.owners import tres_names
+from hpcbatch.policy.owners import count_resource
 from hpcbatch.record.batchjob import altered_spec
 from hpcbatch.record.rows import UNREADABLE
 
@@ -107,6 +107,5 @@ def _uses(chunks: Sequence[Mapping[str, Any]]) -> dict[str, int]:
         uses["cpu"] += count * int(chunk.get("cpus", 1))
         uses["mem"] += count * (int(chunk.get("memBytes", 0)) // _MIB)
         for name, amount in chunk.get("resources", {}).items():
-            for tres in tres_names(name):
-                uses[tres] = uses.get(tres, 0) + count * int(amount)
+            count_resource(uses, name, count * int(amount))
     return uses

@@ -58,8 +58,7 @@ class VolcanoJobs:
     def view(self, job: Admitted, found: Object) -> VolcanoJobView:
         """The result of `of` as `decide` needs it."""
         view = volcano_job_view(found)
-        started, again = job.record.status.start_time, view.restarted_at
-        if started is not None and (again is None or started > again):
+        if view.is_of_this_run(job.record.status.start_time):
             view = replace(view, has_run=True)
         return replace(view, is_deleting=True) if self._removed.get(job.key) == view.uid else view
 

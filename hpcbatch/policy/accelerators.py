@@ -83,12 +83,7 @@ def in_queue(spec: JobSpec, queue: QueueConfig, site: SiteConfig) -> JobSpec:
     if kind is None or not any(name in UNTYPED for name in spec.resource_names):
         return spec
 
-    def amounts(given: _Amounts) -> tuple[tuple[str, int], ...]:
-        found: dict[str, int] = {}
-        for name, amount in given:
-            full = kind.full_name if name in UNTYPED else name
-            found[full] = found.get(full, 0) + amount
-        return tuple(sorted(found.items()))
+    types = _Types(site)
 
     def has_some(given: _Amounts) -> bool:
         return any(name in UNTYPED for name, _ in given)
@@ -97,7 +92,7 @@ def in_queue(spec: JobSpec, queue: QueueConfig, site: SiteConfig) -> JobSpec:
         words: Mapping[str, str] = dict(chunk.words)
         if kind.labels and (has_some(chunk.resources) or has_some(spec.resources_per_pod)):
             words = {**words, kind.full_name: ""}
-        return replace(chunk, resources=amounts(chunk.resources), words=tuple(sorted(words.items())))
+        return replace(chunk, resources=types.named(chunk.resources, kind), words=tuple(sorted(words.items())))
 
     chunks = tuple(map(chunk_of, spec.chunks))
-    return replace(spec, chunks=chunks, resources_per_pod=amounts(spec.resources_per_pod))
+    return replace(spec, chunks=chunks, resources_per_pod=types.named(spec.resources_per_pod, kind))

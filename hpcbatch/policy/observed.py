@@ -33,6 +33,10 @@ class VolcanoJobView:
     restarted_at: datetime | None = None
     """When its pods were last ended to be made anew."""
 
+    def is_of_this_run(self, start_time: datetime | None) -> bool:
+        """Whether a job that started then has done so since it was last restarted."""
+        return start_time is not None and (self.restarted_at is None or start_time > self.restarted_at)
+
     @property
     def is_final(self) -> bool:
         return self.phase in _VOLCANO_FINAL

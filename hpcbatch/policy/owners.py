@@ -121,14 +121,17 @@ def _uses(record: JobRecord) -> Mapping[str, int]:
     uses = {"cpu": record.cpus, "mem": (record.mem_bytes or 0) // _MIB, "node": sum(c.count for c in record.layout)}
     for chunk in record.layout:
         for name, amount in chunk.resources:
-            for tres in tres_names(name):
-                uses[tres] = uses.get(tres, 0) + chunk.count * amount
+            count_resource(uses, name, chunk.count * amount)
     return uses
+
+
+def count_resource(uses: dict[str, int], resource: str, amount: int) -> None:
+    """Add an amount of a resource of the site to what a job uses, by Slurm's names."""
+    for name in tres_names(resource):
+        uses[name] = uses.get(name, 0) + amount
 
 
 def tres_names(resource: str) -> tuple[str, ...]:
     """A resource of the site as Slurm names it; PBS's ngpus are its GPUs. GPUs of a type count as GPUs, too."""
-    if not is_gpu(resource):
-        return (f"gres/{resource}",)
     of_any = f"gres/{without_type(resource)}"
-    return (of_any,) if resource in UNTYPED else (of_any, f"gres/{resource}")
+    return (of_any, f"gres/{resource}") if is_gpu(resource) and resource not in UNTYPED else (of_any,)

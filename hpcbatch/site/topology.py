@@ -12,6 +12,8 @@ from hpcbatch.site.yaml_fields import Fields, UnfitError, number, text
 from hpcbatch.typed import Final
 
 LEVEL_KEYS: Final = ("name", "label", "tier")
+NOT_IMPORTED: Final = "which nodes are near each other is set by the key topology: see docs/site.md"
+"""Of what other systems have in place of it."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 _MOST_TIERS: Final = 100
 

@@ -16,12 +16,16 @@ from tests.conformance.site import Site
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    here = Path(__file__).parent
+    need_the_cluster(items, Path(__file__).parent, 600)
+
+
+def need_the_cluster(items: list[pytest.Item], below: Path, limit_s: float) -> None:
+    """Mark the cases below that directory: each has the cluster for itself, and so many seconds."""
     for item in items:
-        if here in item.path.parents:
+        if below in item.path.parents:
             item.add_marker("cluster")
             item.add_marker("alone")
-            item.add_marker(pytest.mark.timeout(600))
+            item.add_marker(pytest.mark.timeout(limit_s))
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import pytest
 from tests.conformance.rigs import Rig
 from tests.conformance.site import Site
 from tests.conformance.site_file import HEAD, configure, configured, published
+from tests.conformance.test_lsf import bsub
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.alone
@@ -87,8 +88,8 @@ def test_each_dialect_s_word_for_a_type(site: Site, fast: str) -> None:
     body = "#!/bin/sh\necho $FAKE_DEVICES\n"
     slurm = site.sbatch("--gres=gpu:fast:2", "-o", "slurm.out", stdin=body)
     pbs = site.qsub("-l", "select=1:ngpus=2:gpu_model=fast", "-j", "oe", "-o", "pbs.out", stdin=body)
-    lsf = site.run("bsub", "-gpu", "num=2:gmodel=Fake-Fast_40GB", "-o", "lsf.out", "echo", "$FAKE_DEVICES")
-    jobs = [slurm, pbs, lsf.stdout.split("<")[1].split(">")[0]]
+    lsf = bsub(site, "-gpu", "num=2:gmodel=Fake-Fast_40GB", "-o", "lsf.out", "echo", "$FAKE_DEVICES")
+    jobs = [slurm, pbs, lsf]
     for job in jobs:
         record = site.wait_end(job)
         assert record["Exit_status"] == 0

@@ -11,6 +11,7 @@ import pytest
 from tests.conformance.rigs import Rig
 from tests.conformance.site import Site
 from tests.conformance.site_file import HEAD, configure, configured, published
+from tests.conformance.test_lsf import bsub
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.alone
@@ -66,8 +67,7 @@ def test_a_job_is_at_one_switch(site: Site, nodes: list[str], dialect: str) -> N
     elif dialect == "pbs":
         job = site.qsub("-l", "select=2:ncpus=1", "-l", "place=scatter:group=switch", "-koe", stdin=body)
     else:
-        done = site.run("bsub", "-nnodes", "2", "-R", "cu[type=switch:maxcus=1]", "-o", "/dev/null", "true")
-        job = done.stdout.split("<")[1].split(">")[0]
+        job = bsub(site, "-nnodes", "2", "-R", "cu[type=switch:maxcus=1]", "-o", "/dev/null", "true")
     assert places(site, job) == sorted(nodes[:2])
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from hpcbatch.dialects.lsf.errors import LsfError
+from hpcbatch.model.not_here import DAEMONS, PASSWORDS
 from hpcbatch.typed import Final
 
-_DAEMONS: Final = "Kubernetes stores and starts jobs; `hpcbatch check` shows whether the cluster is well"
 _NOT_HERE: Final = "nothing here corresponds to it"
 
 COMMANDS: Final[Mapping[str, str]] = {
     **dict.fromkeys(
         ("badmin", "lsadmin", "lsfmon", "lsfrestart", "lsfshutdown", "lsfstartup"),
-        _DAEMONS,
+        DAEMONS,
     ),
     "bapp": "there are no application profiles; `bqueues -l` shows what a queue has set",
     **dict.fromkeys(
@@ -107,7 +107,7 @@ COMMANDS: Final[Mapping[str, str]] = {
         ("lsgrun", "lslogin", "lsmake", "lsrcp", "lsrun", "lstcsh"),
         "nothing runs outside of jobs; in one of `bsub -Is bash`, `ssh` and `blaunch` reach its hosts",
     ),
-    "lspasswd": "there are no passwords: a kubeconfig says who somebody is (docs/users.md)",
+    "lspasswd": PASSWORDS,
 }
 """Name → what there is instead."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from hpcbatch.dialects.pbs.errors import PbsError
+from hpcbatch.model.not_here import DAEMONS, PASSWORDS
 from hpcbatch.typed import NamedTuple
 
 _REFUSED = "Unauthorized Request "
@@ -20,7 +21,6 @@ class Absent(NamedTuple):
 
 
 _ON_MPI = "mpirun and mpiexec of Open MPI, MPICH and Intel MPI know a job's hosts by themselves (docs/mpi.md)"
-_NO_DAEMONS = "Kubernetes stores and starts jobs; `hpcbatch check` shows whether the cluster is well"
 COMMANDS: Mapping[str, Absent] = {
     "nqs2pbs": Absent(
         _NOT_HERE, "`qsub` reads NQSV's options as they are; `hpcbatch explain` shows what becomes of them"
@@ -37,7 +37,7 @@ COMMANDS: Mapping[str, Absent] = {
             "pbs_sched",
             "pbs_server",
         ),
-        Absent(_NOT_HERE, _NO_DAEMONS),
+        Absent(_NOT_HERE, DAEMONS),
     ),
     "pbs_hostn": Absent(_NOT_HERE, "`getent hosts NAME` shows what a host's name means"),
     "pbs_mkdirs": Absent(_NOT_HERE, "there are no spool directories to make: Kubernetes keeps jobs"),
@@ -45,7 +45,7 @@ COMMANDS: Mapping[str, Absent] = {
     "pbs_mpilam": Absent(_NOT_HERE, _ON_MPI),
     "pbs_mpirun": Absent(_NOT_HERE, _ON_MPI),
     "pbs_lamboot": Absent(_NOT_HERE, _ON_MPI),
-    "pbs_password": Absent(_NOT_HERE, "there are no passwords: a kubeconfig says who somebody is (docs/users.md)"),
+    "pbs_password": Absent(_NOT_HERE, PASSWORDS),
     "pbs_probe": Absent(_NOT_HERE, "`hpcbatch check` shows what is wrong with a cluster"),
     "pbs_python": Absent(_NOT_HERE, "python3 runs scripts; there are no hooks and there is no module `pbs`"),
     "pbs_release_nodes": Absent(_REFUSED, "a job keeps its hosts until it ends: Kubernetes holds them together", 159),
@@ -55,7 +55,7 @@ COMMANDS: Mapping[str, Absent] = {
     "pbs_tmrsh": Absent(_OUTSIDE, "in a script it reaches the hosts of the job; from outside nobody reaches them", 255),
     "pbs_wish": Absent(_NOT_HERE, "`qstat -f -F json`, `pbsnodes -F json` and `qmgr` serve programs"),
     "pbs_topologyinfo": Absent(_NOT_HERE, "`pbsnodes -a` and `lshosts` show the CPUs of hosts"),
-    "pbs_upgrade_job": Absent(_NOT_HERE, _NO_DAEMONS),
+    "pbs_upgrade_job": Absent(_NOT_HERE, DAEMONS),
     "pbsdsh": Absent(
         _OUTSIDE, "in a script it starts programs on the hosts of the job; `srun` does so from a login, too"
     ),
@@ -63,7 +63,7 @@ COMMANDS: Mapping[str, Absent] = {
     "pbsrun_unwrap": Absent(_NOT_HERE, _ON_MPI),
     "pbsrun_wrap": Absent(_NOT_HERE, _ON_MPI),
     "printjob": Absent(_NOT_HERE, "`qstat -fx`, `tracejob` and `kubectl get batchjob -o yaml` show all of a job"),
-    "qterm": Absent(_REFUSED, _NO_DAEMONS, 159),
+    "qterm": Absent(_REFUSED, DAEMONS, 159),
 }
 
 

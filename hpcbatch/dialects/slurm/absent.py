@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from hpcbatch.dialects.slurm.errors import VERSION_TEXT, SlurmAnswer, SlurmUsageError
+from hpcbatch.model.not_here import DAEMONS
 from hpcbatch.typed import NamedTuple
 
 
@@ -14,17 +15,13 @@ class Absent(NamedTuple):
     instead: str
 
 
-_UNSUPPORTED = "{}: error: Requested operation not supported on this system"
-_DAEMON = "Kubernetes stores and starts jobs; `hpcbatch check` shows whether the cluster is well"
+def _unsupported(name: str, instead: str) -> Absent:
+    return Absent(f"{name}: error: Requested operation not supported on this system", instead)
+
 
 COMMANDS: Mapping[str, Absent] = {
-    "sh5util": Absent(
-        _UNSUPPORTED.format("sh5util"), "no profiles are written; `sstat` and `sacct` show what jobs and steps use"
-    ),
-    **{
-        name: Absent(_UNSUPPORTED.format(name), _DAEMON)
-        for name in ("slurmctld", "slurmd", "slurmdbd", "slurmrestd", "slurmstepd")
-    },
+    "sh5util": _unsupported("sh5util", "no profiles are written; `sstat` and `sacct` show what jobs and steps use"),
+    **{name: _unsupported(name, DAEMONS) for name in ("slurmctld", "slurmd", "slurmdbd", "slurmrestd", "slurmstepd")},
     "scrontab": Absent(
         "scrontab: fatal: scrontab is disabled on this cluster",
         "cron on the login node can call sbatch; a job can submit its next one with `sbatch --begin`",
@@ -32,18 +29,14 @@ COMMANDS: Mapping[str, Absent] = {
     "sgather": Absent(
         "sgather: error: Requested operation is presently disabled", "in a script `scp HOST:FILE` will do"
     ),
-    "sjobexitmod": Absent(
-        "sjobexitmod: error: Requested operation not supported on this system",
+    "sjobexitmod": _unsupported(
+        "sjobexitmod",
         "what became of a job is not changed: `sacct` shows it",
     ),
-    "sjstat": Absent(
-        "sjstat: error: Requested operation not supported on this system", "`sinfo` and `squeue` show the same"
-    ),
-    "smap": Absent(
-        "smap: error: Requested operation not supported on this system", "`sinfo` and `squeue -i` show the same"
-    ),
-    "sview": Absent(
-        "sview: error: Requested operation not supported on this system",
+    "sjstat": _unsupported("sjstat", "`sinfo` and `squeue` show the same"),
+    "smap": _unsupported("smap", "`sinfo` and `squeue -i` show the same"),
+    "sview": _unsupported(
+        "sview",
         "`sinfo`, `squeue -i` and `scontrol show` show the same",
     ),
 }

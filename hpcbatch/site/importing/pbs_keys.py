@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hpcbatch.site.topology import NOT_IMPORTED
 from hpcbatch.typed import Final
 
 AT_ONCE = "which limits qmgr and sacctmgr set is told in docs/accounts.md"
@@ -22,7 +23,7 @@ LEFT: Final[tuple[tuple[str, str], ...]] = (
     ("max_", AT_ONCE),
     ("queued_jobs_threshold", AT_ONCE),
     ("backfill_depth", "backfillDepth of a queue is from 0 to 10000"),
-    ("node_group_", "network topology is Volcano's: its HyperNodes"),
+    ("node_group_", NOT_IMPORTED),
     ("fairshare_", ORDER),
     ("est_start_time", ORDER),
     ("managers", "admins are those whom Kubernetes gives the rights"),

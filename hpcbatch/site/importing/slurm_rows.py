@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from hpcbatch.site.importing import slurm_preemption
 from hpcbatch.site.importing.found import Found, Queue, Setting
 from hpcbatch.site.importing.values import LONGEST_S, hosts, slurm_bytes, slurm_seconds, split, whole
+from hpcbatch.site.topology import NOT_IMPORTED
 from hpcbatch.typed import Final
 
 Row = Mapping[str, Setting]
@@ -59,7 +60,7 @@ PARTITION_LEFT: Final[Mapping[str, tuple[frozenset[str], str]]] = {
     "suspendtimeout": (NOT_SET, "nodes are stopped and started by the cluster's own autoscaler: see autoscaling"),
     "resumetimeout": (NOT_SET, "nodes are stopped and started by the cluster's own autoscaler: see autoscaling"),
     "powerdownonidle": (_NO, "nodes are stopped and started by the cluster's own autoscaler: see autoscaling"),
-    "topology": (NOT_SET, "network topology is Volcano's: its HyperNodes"),
+    "topology": (NOT_SET, NOT_IMPORTED),
 }
 """Key → the values that hold here anyway, and what is to be said of all others."""
 PARTITION_SHOWN: Final = frozenset(

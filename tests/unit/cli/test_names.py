@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from hpcbatch.cli import ABSENT, PACKAGES, module_of
+from hpcbatch.cli import PACKAGES, absent, module_of
 from tests.unit.test_requirements import CHECKOUT
 
 INSTALLED = (CHECKOUT / "pyproject.toml").read_text()
 
 
 def test_every_command_is_installed() -> None:
-    names = [name for table in (PACKAGES, ABSENT) for commands in table.values() for name in commands]
+    names = [name for dialect, commands in PACKAGES.items() for name in (*commands, *absent(dialect))]
     assert len(names) == len(set(names))
     for name in names:
         assert f'    "scripts/{name}",\n' in INSTALLED
@@ -17,6 +17,6 @@ def test_every_command_is_installed() -> None:
 
 
 def test_absent_commands_say_so() -> None:
-    for dialect, names in ABSENT.items():
-        for name in names:
+    for dialect in PACKAGES:
+        for name in absent(dialect):
             assert module_of(name) == f"hpcbatch.cli.{dialect}.absent"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from hpcbatch.cli import ABSENT, PACKAGES
+from hpcbatch.cli import PACKAGES, module_of
 from hpcbatch.dialects.lsf.absent import COMMANDS, refusal
 from hpcbatch.dialects.lsf.errors import FAILED, describe
 
 
-def test_each_name_has_its_words() -> None:
-    assert set(ABSENT["lsf"]) == COMMANDS.keys()
+def test_each_name_leads_here() -> None:
+    assert {module_of(name) for name in COMMANDS} == {"hpcbatch.cli.lsf.absent"}
     assert not COMMANDS.keys() & set(PACKAGES["lsf"])
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from hpcbatch.cli import ABSENT
+from hpcbatch.cli import module_of
 from hpcbatch.dialects.slurm.absent import COMMANDS, refusal
 from hpcbatch.dialects.slurm.errors import SlurmAnswer
 
 
-def test_each_name_has_its_words() -> None:
-    assert set(ABSENT["slurm"]) == COMMANDS.keys()
+def test_each_name_leads_here() -> None:
+    assert {module_of(name) for name in COMMANDS} == {"hpcbatch.cli.slurm.absent"}
 
 
 @pytest.mark.parametrize("command", COMMANDS)
