@@ -26,6 +26,8 @@ class Rules:
 
     refuses_what_no_node_has: bool = False
     """A job is refused if no node of the queue has the memory or the resources of one of its chunks; else it waits."""
+    gives_whole_nodes: bool = False
+    """A job that shares its nodes with no other gets all of their CPUs, however few it asked for."""
     limits_array_indices: bool = False
     """An array's greatest index is bounded too, not only the number of its members."""
     unknown_job_meets_dependency: bool = False

@@ -120,6 +120,7 @@ DOOR = Door(
     rules=Rules(
         refuses_what_no_node_has=True,
         queue_option="-p",
+        gives_whole_nodes=True,
         limits_array_indices=True,
         unknown_job_meets_dependency=True,
         after_waits_for_all_members=True,
