@@ -133,7 +133,7 @@ def admit(
     check_text(spec)
     _check_array(spec, site)
     _check_names(spec, site)
-    layout = _with_cpus(lay_out(with_one_alternative(spec, nodes), nodes), spec, nodes)
+    layout = _with_whole_nodes(lay_out(with_one_alternative(spec, nodes), nodes), spec, nodes)
     layout = _with_memory(layout, spec, queue, site, nodes)
     granted = Granted(walltime_s=_walltime_s(spec, queue), layout=layout, licenses=spec.licenses)
     _check_limits(granted, queue)
@@ -286,16 +286,16 @@ def _is_enough(layout: Sequence[Chunk], nodes: Mapping[NodeSize, int], spec: Job
     return all(sum(room(chunk, node) * number for node, number in nodes.items()) >= chunk.count for chunk in layout)
 
 
-def _with_cpus(layout: Sequence[Chunk], spec: JobSpec, nodes: Iterable[NodeSize]) -> tuple[Chunk, ...]:
-    """With all CPUs of the nodes for a job of Slurm that shares them with no other: as many as each node that it may
-    run on has.
-    """
-    if spec.sharing is not Sharing.EXCLUSIVE or not door(spec.dialect).rules.gives_whole_nodes:
-        return tuple(replace(chunk, requested_cpus=None) for chunk in layout)
-    return tuple(replace(chunk, cpus=_all_cpus(chunk, nodes), requested_cpus=chunk.cpus) for chunk in layout)
+def _with_whole_nodes(layout: Sequence[Chunk], spec: JobSpec, nodes: Iterable[NodeSize]) -> tuple[Chunk, ...]:
+    """What a job that shares its nodes with no other gets of them: as much as of each that it may run on."""
+    layout = tuple(replace(chunk, requested_cpus=None) for chunk in layout)
+    if spec.sharing is not Sharing.EXCLUSIVE:
+        return layout
+    whole_node = door(spec.dialect).whole_node
+    return tuple(whole_node(spec, chunk, _fewest_cpus(chunk, nodes)) for chunk in layout)
 
 
-def _all_cpus(chunk: Chunk, nodes: Iterable[NodeSize]) -> int:
+def _fewest_cpus(chunk: Chunk, nodes: Iterable[NodeSize]) -> int:
     return min((n.cpus for n in nodes if n.suits(chunk) and n.cpus >= chunk.cpus), default=chunk.cpus)
 
 

@@ -111,12 +111,12 @@ srun -n $SLURM_CPUS_ON_NODE --mpi=none hostname | wc -l
 
 def test_an_exclusive_job_has_all_cpus_of_its_node(site: Site) -> None:
     sizes = {int(line) for line in site.run("sinfo", "-h", "-N", "-o", "%c").stdout.split()}
-    job = site.sbatch("-N1", "--exclusive", "-o", "out", site.script("whole.sh", WHOLE))
+    job = site.sbatch("-N1", "--exclusive", "--mem-per-cpu=10", "-o", "out", site.script("whole.sh", WHOLE))
     assert site.wait_end(job)["Exit_status"] == 0, site.read("out")
     least = min(sizes)
     assert site.read("out").split() == [str(least)] * 3
-    asked = site.run("sacct", "-X", "-n", "-P", "-j", job, "-o", "ReqCPUS,AllocCPUS").stdout
-    assert asked == f"1|{least}\n"
+    asked = site.run("sacct", "-X", "-n", "-P", "-j", job, "-o", "ReqCPUS,AllocCPUS,ReqMem").stdout
+    assert asked == f"1|{least}|{10 * least}M\n"
 
 
 COMPONENTS = """#!/bin/sh
