@@ -19,6 +19,7 @@ from hpcbatch.controller.ended import Ended
 from hpcbatch.controller.exchanges import Exchanges
 from hpcbatch.controller.intake import REFUSED_KEPT_S, Intake, state_of
 from hpcbatch.controller.job_pods import JobPods
+from hpcbatch.controller.let_in import LetIn
 from hpcbatch.controller.license_gate import LicenseGate
 from hpcbatch.controller.live_usage import LiveUsage, ReadLog
 from hpcbatch.controller.mail import Mailer
@@ -196,6 +197,7 @@ class Controller:
         )
         self._statuses = Statuses(api, self._own_writes, wake=self._queue.add, mail=self.mailer.look)
         self._licenses = LicenseGate(self._volcano_jobs, wake=self._queue.add)
+        self._let_in = LetIn(api, self._sites) if makes_pods else None
         self._runs = Runs(
             api,
             self._sites,
@@ -205,6 +207,7 @@ class Controller:
             start_bar=self._start_bar,
             licenses=self._licenses,
             plan=self._plan,
+            let_in=self._let_in,
             wrote=self._own_writes.add,
         )
         self._open_requests = OpenRequests(api, self._requests, self._observer, self._runs, self._own_writes)
@@ -243,6 +246,8 @@ class Controller:
             self._threads.append(self._archive.thread)
         if self._usage is not None:
             self._threads.append(self._usage.thread)
+        if self._let_in is not None:
+            self._threads.append(self._let_in.thread)
 
     def start(self) -> None:
         self._sites.start()
@@ -256,7 +261,7 @@ class Controller:
 
     def stop(self) -> None:
         self._stopping.set()
-        for part in (self._archive, self._usage, self._queue, self._plan, self._desk, self._own_gangs):
+        for part in (self._archive, self._usage, self._let_in, self._queue, self._plan, self._desk, self._own_gangs):
             if part is not None:
                 part.stop()
         for informer in self._informers:

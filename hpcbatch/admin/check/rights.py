@@ -46,6 +46,7 @@ IN_A_USERS = (
     Right("", "pods", ("patch", "delete")),
     Right("", "pods/log", ("get",)),
     Right("batch.volcano.sh", "jobs", ("get", "create", "delete")),
+    Right("scheduling.volcano.sh", "podgroups", ("get", "patch")),
     Right("bus.volcano.sh", "commands", ("create",)),
 )
 """As deploy/controller/controller-rbac.yaml gives them, by the namespaces in which they hold."""
