@@ -116,11 +116,12 @@ def test_coscheduling() -> None:
     gang = GANGS[Scheduler.COSCHEDULING]
     group = gang.group(found, (), lambda _: 0)
     owner = group["metadata"].pop("ownerReferences")
+    again = {"pod-group.scheduling.sigs.k8s.io/match-policy": "waiting-and-running"}
     assert [(one["kind"], one["uid"], one["controller"]) for one in owner] == [("Job", "u-1", True)]
     assert group == {
         "apiVersion": "scheduling.x-k8s.io/v1alpha1",
         "kind": "PodGroup",
-        "metadata": {"name": "job-7-u", "namespace": "alice", "labels": {"hpcbatch.io/job-id": "7"}},
+        "metadata": {"name": "job-7-u", "namespace": "alice", "labels": {"hpcbatch.io/job-id": "7"} | again},
         "spec": {"minMember": 4, "scheduleTimeoutSeconds": 45},
     }
     assert gang.group_name(found) == "job-7-u"
@@ -129,6 +130,7 @@ def test_coscheduling() -> None:
         "scheduling.x-k8s.io/pod-group": "job-7-u",
         "pod-group.scheduling.sigs.k8s.io/name": "job-7-u",
         "pod-group.scheduling.sigs.k8s.io/min-available": "4",
+        **again,
     }
     assert pod["spec"]["schedulerName"] == "scheduler-plugins-scheduler"
     assert "affinity" not in pod["spec"]
@@ -155,11 +157,22 @@ def test_kueue() -> None:
         "kueue.x-k8s.io/pod-group-name": "job-7-u",
         "kueue.x-k8s.io/pod-group-total-count": "4",
         "kueue.x-k8s.io/retriable-in-group": "false",
+        "kueue.x-k8s.io/role-hash": "mpimaster",
     }
     assert pod["spec"]["schedulerName"] == "default-scheduler"
     assert "n1" in json.dumps(pod["spec"]["affinity"])
     again = pod_of({**made(Scheduler.KUEUE), "status": {"retryCount": 1}}, 0, 0)
     assert told(again)["kueue.x-k8s.io/pod-group-name"] == "job-7-u-1", "the group of the run before is over"
+
+
+def test_kueue_takes_eight_kinds_of_pods() -> None:
+    given = job()
+    given["spec"]["tasks"] = [{**given["spec"]["tasks"][0], "name": f"t{each}"} for each in range(8)]
+    site = SiteConfig(scheduler=Scheduler.KUEUE)
+    assert len(handed_over(copy.deepcopy(given), site)["spec"]["tasks"]) == 8
+    given["spec"]["tasks"].append({**given["spec"]["tasks"][0], "name": "more"})
+    with pytest.raises(HpcBatchError, match=r"no group of more than 8 kinds of pods; by its chunks the job has 9"):
+        handed_over(given, site)
 
 
 def told(pod: dict[str, Any]) -> dict[str, str]:
