@@ -137,8 +137,8 @@ def test_coscheduling() -> None:
 
 
 def test_koordinator() -> None:
-    pod = pod_of(made(Scheduler.KOORDINATOR, place_timeout_s=45), 0, 0)
-    assert told(pod) == {
+    found = made(Scheduler.KOORDINATOR, place_timeout_s=45)
+    notes = {
         "gang.scheduling.koordinator.sh/name": "job-7-u",
         "gang.scheduling.koordinator.sh/min-available": "4",
         "gang.scheduling.koordinator.sh/total-number": "4",
@@ -147,6 +147,13 @@ def test_koordinator() -> None:
         "gang.scheduling.koordinator.sh/groups": '["alice/job-7-u"]',
         "gang.scheduling.koordinator.sh/match-policy": "waiting-and-running",
     }
+    group = GANGS[Scheduler.KOORDINATOR].group(found, (), lambda _: 0)
+    assert (group["apiVersion"], group["metadata"]["name"]) == ("scheduling.sigs.k8s.io/v1alpha1", "job-7-u")
+    assert group["metadata"]["annotations"] == notes
+    assert group["spec"] == {"minMember": 4, "scheduleTimeoutSeconds": 45}
+    assert [one["uid"] for one in group["metadata"]["ownerReferences"]] == ["u-1"]
+    pod = pod_of(found, 0, 0)
+    assert told(pod) == {"pod-group.scheduling.sigs.k8s.io": "job-7-u", **notes}
     assert pod["spec"]["schedulerName"] == "koord-scheduler"
 
 
