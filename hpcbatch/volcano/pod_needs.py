@@ -30,7 +30,7 @@ def resources(chunk: Chunk, site: SiteConfig) -> dict[str, Any]:
         limits["ephemeral-storage"] = str(chunk.tmp_bytes)
     for name, count in extended_resources(chunk, site).items():
         limits[name] = str(count)
-    requests = {"cpu": str(chunk.cpus), **limits}
+    requests = {"cpu": str(chunk.cpus_of_pod), **limits}
     return {"requests": requests, "limits": limits} if limits else {"requests": requests}
 
 
