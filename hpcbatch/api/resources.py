@@ -68,7 +68,9 @@ CRDS = Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", "Cust
 VOLCANO_JOBS = Resource("batch.volcano.sh", "v1alpha1", "jobs", "Job")
 PODGROUPS = Resource("scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup")
 COSCHEDULING_PODGROUPS = Resource("scheduling.x-k8s.io", "v1alpha1", "podgroups", "PodGroup")
-KUEUE_WORKLOADS = Resource("kueue.x-k8s.io", "v1beta1", "workloads", "Workload")
+KOORDINATOR_PODGROUPS = Resource("scheduling.sigs.k8s.io", "v1alpha1", "podgroups", "PodGroup")
+KUEUE_WORKLOADS = tuple(Resource("kueue.x-k8s.io", each, "workloads", "Workload") for each in ("v1beta2", "v1beta1"))
+"""The version that its releases have from 0.15 on, and the one that is all that older ones have."""
 QUEUES = Resource("scheduling.volcano.sh", "v1beta1", "queues", "Queue", namespaced=False)
 COMMANDS = Resource("bus.volcano.sh", "v1alpha1", "commands", "Command")
 BATCHJOBS = Resource(GROUP, VERSION, "batchjobs", KIND)

@@ -64,6 +64,7 @@ MORE_IN_A_USERS = (
     Right("networking.k8s.io", "networkpolicies", ("get", "create", "delete")),
     Right("", "events", ("create", "patch")),
     Right("scheduling.x-k8s.io", "podgroups", ("get", "create", "update", "delete")),
+    Right("scheduling.sigs.k8s.io", "podgroups", ("get", "create", "update", "delete")),
     Right("kueue.x-k8s.io", "workloads", ("get",)),
 )
 """As deploy/without-volcano gives them beside those, where hpcbatch makes the pods."""

@@ -123,7 +123,7 @@ def _job_lines(
         f"Priority={states.priority_of(row)} "
         f"Nice={spec.nice} Account={spec.account or '(null)'} QOS={given.get('qos', 'normal')}",
         f"JobState={states.long(status.state, status.reason)} "
-        f"Reason={states.shown_reason(status.state, status.reason, status.message).replace(' ', '_')} "
+        f"Reason={states.described_reason(status.state, status.reason, status.message).replace(' ', '_')} "
         f"Dependency={format_dependency(row.dependency, status.state)}",
         f"Requeue={int(spec.rerunnable)} "
         f"Restarts={states.restarts(status.state, status.run_count)} BatchFlag={int(is_batch)} Reboot=0 "
