@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -226,9 +225,12 @@ def _remark(parameter: Parameter) -> str:
 
 
 def _catalog(context: click.Context) -> Catalog:
-    from hpcbatch.new.catalog import find
+    """Without a session, as for the manual and completion, only those that come with hpcbatch."""
+    from hpcbatch.new.catalog import find, packaged
 
     while "templates" not in context.params and context.parent is not None:
         context = context.parent
-    session: Session = context.find_object(Session) or Session(os.environ)
+    session = context.find_object(Session)
+    if session is None:
+        return packaged()
     return find(context.params.get("templates"), session.environ, session.environ.get("HOME") or session.home)

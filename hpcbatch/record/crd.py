@@ -104,7 +104,7 @@ def _printer_column(column: Column) -> Json:
 
 def _schema(spec_class: type[JobSpec], status_class: type[JobStatus]) -> Json:
     return {
-        "description": "A batch job as PBS and Slurm know it, and what became of it.",
+        "description": "A batch job as PBS, Slurm and LSF know it, and what became of it.",
         "type": "object",
         "required": ["spec"],
         "properties": {
