@@ -15,7 +15,6 @@ from hpcbatch.controller.archive import Archive
 from hpcbatch.controller.arrays import Arrays
 from hpcbatch.controller.deliveries import Deliveries
 from hpcbatch.controller.dependents import Dependents
-from hpcbatch.controller.device_nodes import DeviceNodes
 from hpcbatch.controller.ended import Ended
 from hpcbatch.controller.exchanges import Exchanges
 from hpcbatch.controller.intake import REFUSED_KEPT_S, Intake, state_of
@@ -23,6 +22,7 @@ from hpcbatch.controller.job_pods import JobPods
 from hpcbatch.controller.license_gate import LicenseGate
 from hpcbatch.controller.live_usage import LiveUsage, ReadLog
 from hpcbatch.controller.mail import Mailer
+from hpcbatch.controller.node_cache import NodeCache
 from hpcbatch.controller.node_marks import NodeMarks
 from hpcbatch.controller.node_offers import NodeOffers
 from hpcbatch.controller.node_rooms import NodeRooms
@@ -66,7 +66,7 @@ _WAITING_LOOK_S = 30.0  # how often the numbers in a waiting job's reason are re
 _COMMAND_AGAIN_S = 5.0  # Volcano may be killed between taking a Command and carrying it out
 _HUNG_S = 300.0  # far more than all of a job's API requests take if each times out
 _SITE_LOOK_S = 0.5
-_DEVICES_S = 5.0  # how long jobs wait at the start until devices are counted, not to be taken for impossible
+_NODES_S = 5.0  # how long jobs wait at the start for what nodes have by other objects, not to be taken for impossible
 _WORKERS = 2
 _OF_PLAN = frozenset({Reason.PRIORITY, Reason.LIMIT, Reason.RESERVED, Reason.MAINTENANCE, Reason.RESERVATION})
 """What the plan keeps back: it wakes those jobs by itself."""
@@ -101,7 +101,7 @@ class Controller:
         self._batchjobs = Informer(api, BATCHJOBS, on_event=self._on_batchjob)
         self._volcano_jobs = VolcanoJobs(api, on_event=self._on_volcano_job)
         self._pods = Informer(api, PODS, on_event=self._on_pod)
-        self._nodes = DeviceNodes(api, on_event=self._on_node)
+        self._nodes = NodeCache(api, on_event=self._on_node)
         self._offers = NodeOffers()
         self._job_pods = JobPods(api, self._pods, self._nodes)
         self._start_bar = StartBar(api)
@@ -419,7 +419,7 @@ class Controller:
         while not self._sites.is_in_force.wait(timeout=_SITE_LOOK_S):
             if self._stopping.is_set():
                 return
-        self._nodes.are_counted.wait(_DEVICES_S)
+        self._nodes.wait_for_more(_NODES_S)
         while not self._stopping.is_set():
             key = self._queue.get()
             if key is None:

@@ -45,7 +45,7 @@ def prepare(cluster: Cluster) -> None:
 
 
 def message(cluster: Cluster, job: str) -> str:
-    return str(status(cluster, job)["message"])
+    return str(status(cluster, job).get("message", ""))
 
 
 def test_jobs_wait_for_devices_as_for_any_resource(cluster: Cluster) -> None:
@@ -63,7 +63,7 @@ def test_jobs_wait_for_devices_as_for_any_resource(cluster: Cluster) -> None:
         wait_to_run(cluster, third)
         wait_for("the first jobs' templates to go", lambda: len(templates(cluster)) == 1)
         never = put(cluster, Chunk(resources=(("gpu", 3),)))
-        wait_for(f"job {never}'s reason", lambda: status(cluster, never)["reason"] == "NeverFits")
+        wait_for(f"job {never}'s reason", lambda: status(cluster, never).get("reason") == "NeverFits")
         record = cluster.registry.list(BATCHJOBS, NS, fields=f"status.jobId={third}").items[0]["metadata"]
         (owner,) = templates(cluster)[0]["metadata"]["ownerReferences"]
         assert (owner["kind"], owner["uid"]) == ("BatchJob", record["uid"])

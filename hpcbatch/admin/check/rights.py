@@ -35,6 +35,7 @@ EVERYWHERE = (
     Right("resource.k8s.io", "deviceclasses", ("list", "watch")),
     Right("resource.k8s.io", "resourceslices", ("list", "watch")),
     Right("resource.k8s.io", "resourceclaims", ("list", "watch")),
+    Right("topology.volcano.sh", "hypernodes", ("list", "watch")),
     Right("scheduling.k8s.io", "priorityclasses", ("create",)),
 )
 IN_ITS_OWN = (
