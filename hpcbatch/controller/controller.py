@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from hpcbatch.api.informer import Informer, WorkQueue, object_key
 from hpcbatch.api.port import Api, Object, WatchEvent
-from hpcbatch.api.resources import BATCHJOBS, NAMESPACES, NODES, PODS, QUEUES
+from hpcbatch.api.resources import BATCHJOBS, NAMESPACES, PODS, QUEUES
 from hpcbatch.controller.archive import Archive
 from hpcbatch.controller.arrays import Arrays
 from hpcbatch.controller.deliveries import Deliveries
@@ -23,6 +23,7 @@ from hpcbatch.controller.let_in import LetIn
 from hpcbatch.controller.license_gate import LicenseGate
 from hpcbatch.controller.live_usage import LiveUsage, ReadLog
 from hpcbatch.controller.mail import Mailer
+from hpcbatch.controller.node_cache import NodeCache
 from hpcbatch.controller.node_marks import NodeMarks
 from hpcbatch.controller.node_offers import NodeOffers
 from hpcbatch.controller.node_rooms import NodeRooms
@@ -66,6 +67,7 @@ _WAITING_LOOK_S = 30.0  # how often the numbers in a waiting job's reason are re
 _COMMAND_AGAIN_S = 5.0  # Volcano may be killed between taking a Command and carrying it out
 _HUNG_S = 300.0  # far more than all of a job's API requests take if each times out
 _SITE_LOOK_S = 0.5
+_NODES_S = 5.0  # how long jobs wait at the start for what nodes have by other objects, not to be taken for impossible
 _WORKERS = 2
 _OF_PLAN = frozenset({Reason.PRIORITY, Reason.LIMIT, Reason.RESERVED, Reason.MAINTENANCE, Reason.RESERVATION})
 """What the plan keeps back: it wakes those jobs by itself."""
@@ -100,7 +102,7 @@ class Controller:
         self._batchjobs = Informer(api, BATCHJOBS, on_event=self._on_batchjob)
         self._volcano_jobs = VolcanoJobs(api, on_event=self._on_volcano_job)
         self._pods = Informer(api, PODS, on_event=self._on_pod)
-        self._nodes = Informer(api, NODES, on_event=self._on_node)
+        self._nodes = NodeCache(api, on_event=self._on_node)
         self._offers = NodeOffers()
         self._job_pods = JobPods(api, self._pods, self._nodes)
         self._start_bar = StartBar(api)
@@ -296,7 +298,7 @@ class Controller:
         # those that `start` has not started yet have no ident
         dead = [thread.name for thread in self._threads if thread.ident is not None and not thread.is_alive()]
         dead += [informer.name for informer in self._informers if informer.has_died]
-        dead += [*self.mailer.dead, *([] if self._own_gangs is None else self._own_gangs.dead)]
+        dead += [*self._nodes.dead, *self.mailer.dead, *([] if self._own_gangs is None else self._own_gangs.dead)]
         return f"threads have ended: {', '.join(dead)}" if dead else ""
 
     @property
@@ -400,6 +402,7 @@ class Controller:
         self._plan.on_site()
         if not self.has_site:  # the accounts are in force before it
             return
+        self._nodes.on_site(self._site)
         if self._own_gangs is not None:
             self._own_gangs.on_site(self._site)
         queues = self._site.queues
@@ -421,6 +424,7 @@ class Controller:
         while not self._sites.is_in_force.wait(timeout=_SITE_LOOK_S):
             if self._stopping.is_set():
                 return
+        self._nodes.wait_for_more(_NODES_S)
         while not self._stopping.is_set():
             key = self._queue.get()
             if key is None:

@@ -39,7 +39,7 @@ from hpcbatch.policy.views import is_ready, takes_pods
 from hpcbatch.policy.waiting import NodeRoom, amounts_of, explain
 from hpcbatch.typed import Any, Final, NamedTuple
 from hpcbatch.units import counted, cpu_milli, memory_bytes
-from hpcbatch.volcano.pod_needs import node_selector, node_terms
+from hpcbatch.volcano.pod_needs import claimed_by, node_selector, node_terms
 from hpcbatch.volcano.translate import weight_in
 
 Object = dict[str, Any]
@@ -271,6 +271,7 @@ def bound_pod(pod: Object, job_id: str) -> BoundPod | None:
     requests = [container.get("resources", {}).get("requests") or {} for container in pod["spec"]["containers"]]
     for part in (*requests, pod["spec"].get("overhead") or {}):
         takes = added(takes, amounts(part))
+    takes = added(takes, claimed_by(pod))
     return BoundPod(node, job_id, _positive(takes), is_leaving="deletionTimestamp" in pod["metadata"])
 
 

@@ -17,6 +17,7 @@ from hpcbatch.typed import Any, NamedTuple
 from hpcbatch.units import cpu_milli, memory_bytes, parse_quantity, parse_rfc3339
 from hpcbatch.volcano.gangs.chosen import scheduler_of
 from hpcbatch.volcano.job_names import LAUNCHER_LABEL
+from hpcbatch.volcano.pod_needs import claimed_by
 from hpcbatch.volcano.report import parse_report
 
 Object = dict[str, Any]
@@ -301,6 +302,7 @@ def pod_requests(pod: Object) -> Requests:
     amounts: dict[str, int] = {}
     for container in pod["spec"]["containers"]:
         _add(amounts, _amounts(container.get("resources", {}).get("requests", {})))
+    _add(amounts, claimed_by(pod))
     return Requests(node, amounts)
 
 
