@@ -44,6 +44,7 @@ IN_A_USERS = (
     Right("", "secrets", ("get", "list", "patch", "delete")),
     Right("", "configmaps", ("get", "create", "update", "patch", "delete")),
     Right("", "pods", ("patch", "delete")),
+    Right("", "pods/resize", ("patch",)),
     Right("", "pods/log", ("get",)),
     Right("batch.volcano.sh", "jobs", ("get", "create", "delete")),
     Right("bus.volcano.sh", "commands", ("create",)),
