@@ -49,6 +49,7 @@ IN_A_USERS = (
     Right("", "configmaps", ("get", "create", "update", "patch", "delete")),
     Right("resource.k8s.io", "resourceclaimtemplates", ("create", "patch", "delete")),
     Right("", "pods", ("patch", "delete")),
+    Right("", "pods/resize", ("patch",)),
     Right("", "pods/log", ("get",)),
     Right("batch.volcano.sh", "jobs", ("get", "create", "delete")),
     Right("scheduling.volcano.sh", "podgroups", ("get", "patch")),
