@@ -269,7 +269,10 @@ PRINTERS: dict[tuple[str, str], Printer] = {
 }
 
 
-def _custom_text(value: Any) -> Any:
+_Conversion = Callable[[Any, datetime], Any]
+
+
+def _custom_text(value: Any, _now: datetime) -> Any:
     if isinstance(value, str):
         return value
     if isinstance(value, (dict, list)):
@@ -278,8 +281,8 @@ def _custom_text(value: Any) -> Any:
 
 
 # What a value of each column type becomes; one of another type gives an empty cell.
-_CONVERSIONS: dict[str, Callable[[Any, datetime], Any]] = {
-    "string": lambda value, _now: _custom_text(value),
+_CONVERSIONS: dict[str, _Conversion] = {
+    "string": _custom_text,
     "date": age_of,
     "integer": lambda value, _now: value if type(value) is int else None,
     "number": lambda value, _now: value if type(value) in {int, float} else None,
@@ -287,29 +290,47 @@ _CONVERSIONS: dict[str, Callable[[Any, datetime], Any]] = {
 }
 
 
-def _custom_cells(columns: Sequence[PrinterColumn]) -> Callable[[Object, datetime], list[Any]]:
-    """Tables of thousands of rows are requested often: all that is the same for each row is done here, once. Most
-    columns have no value in most rows, and of many the whole part is missing: each part is looked for once.
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What columns show of a part of an object. Most have no value in most objects, and of many the whole part is
+    missing: it is looked for once.
     """
-    parts: dict[tuple[Step, ...], list[tuple[int, Step, Callable[[Any, datetime], Any]]]] = {}
-    for place, column in enumerate(columns, start=1):
-        *part, last = parse_path(column.json_path)
-        parts.setdefault(tuple(part), []).append((place, last, _CONVERSIONS[column.type]))
-    plan = tuple(parts.items())
+
+    columns: tuple[tuple[int, Step, _Conversion], ...]
+    """The place of the cell, and the last step of the column's path."""
+    inner: tuple[tuple[Step, _Part], ...]
+
+    def fill(self, row: list[Any], part: Any, now: datetime) -> None:
+        find = part.get if isinstance(part, dict) else lambda step: follow(part, (step,))
+        for place, step, convert in self.columns:
+            if (value := find(step)) is not None:
+                row[place] = convert(value, now)
+        for step, inner in self.inner:
+            if (value := find(step)) is not None:
+                inner.fill(row, value, now)
+
+
+def _part(columns: Iterable[tuple[int, tuple[Step, ...], _Conversion]]) -> _Part:
+    """Of columns with their paths within the part."""
+    ends: list[tuple[int, Step, _Conversion]] = []
+    inner: dict[Step, list[tuple[int, tuple[Step, ...], _Conversion]]] = {}
+    for place, (step, *rest), convert in columns:
+        if rest:
+            inner.setdefault(step, []).append((place, tuple(rest), convert))
+        else:
+            ends.append((place, step, convert))
+    return _Part(tuple(ends), tuple((step, _part(some)) for step, some in inner.items()))
+
+
+def _custom_cells(columns: Sequence[PrinterColumn]) -> Callable[[Object, datetime], list[Any]]:
+    """Tables of thousands of rows are requested often: all that is the same for each row is done here, once."""
+    paths = [(parse_path(column.json_path), _CONVERSIONS[column.type]) for column in columns]
+    whole = _part((place, steps, convert) for place, (steps, convert) in enumerate(paths, start=1))
     empty = [None] * len(columns)
 
     def cells(obj: Object, now: datetime) -> list[Any]:
         row: list[Any] = [obj["metadata"]["name"], *empty]
-        for steps, inner in plan:
-            part = follow(obj, steps)
-            if isinstance(part, dict):
-                for place, last, convert in inner:
-                    if (value := part.get(last)) is not None:
-                        row[place] = convert(value, now)
-            elif part is not None:
-                for place, last, convert in inner:
-                    if (value := follow(part, (last,))) is not None:
-                        row[place] = convert(value, now)
+        whole.fill(row, obj, now)
         return row
 
     return cells
