@@ -14,6 +14,7 @@ from hpcbatch.model.accounts import Qos
 from hpcbatch.model.preemption import PreemptBy, PreemptMode
 from hpcbatch.model.record import JobRecord, Preempted
 from hpcbatch.model.site import QueueConfig, SiteConfig
+from hpcbatch.model.spec import Sharing
 from hpcbatch.model.state import JobState
 from hpcbatch.policy.owners import Owners
 from hpcbatch.policy.plan.snapshot import Yields
@@ -126,7 +127,7 @@ class Preemptions:
                 return _Manner(PreemptMode.CANCEL, grace_s)
             case PreemptMode.REQUEUE:
                 return _Manner(PreemptMode.REQUEUE if may_run_again else PreemptMode.CANCEL, grace_s)
-            case PreemptMode.SUSPEND if self.suspends:
+            case PreemptMode.SUSPEND if self.suspends and record.spec.sharing is not Sharing.EXCLUSIVE:
                 return _Manner(PreemptMode.SUSPEND, 0)
             case PreemptMode.SUSPEND:
                 return _Manner(PreemptMode.REQUEUE, grace_s) if may_run_again else None

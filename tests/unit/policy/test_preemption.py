@@ -16,7 +16,7 @@ from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.preemption import PreemptBy, PreemptionConfig, PreemptMode
 from hpcbatch.model.record import ExecHost, JobRecord, JobStatus
 from hpcbatch.model.site import QueueConfig, SiteConfig
-from hpcbatch.model.spec import JobSpec
+from hpcbatch.model.spec import JobSpec, Sharing
 from hpcbatch.model.state import JobState
 from hpcbatch.policy.owners import Owners
 from hpcbatch.policy.preemption import Preemptions
@@ -114,6 +114,7 @@ HIGH, TIER9, EXPRESS = job(qos="high", number=9), job("tier9", number=9), job("p
         (rules(PreemptBy.QOS, PreemptMode.SUSPEND), job(), HIGH, (PreemptMode.SUSPEND, 0)),
         (rules(PreemptBy.QOS, PreemptMode.SUSPEND), job(qos="low"), HIGH, (PreemptMode.SUSPEND, 0)),
         (rules(PreemptBy.QOS, PreemptMode.SUSPEND), job(rerunnable=False), HIGH, (PreemptMode.SUSPEND, 0)),
+        (rules(PreemptBy.QOS, PreemptMode.SUSPEND), job(sharing=Sharing.EXCLUSIVE), HIGH, (REQUEUE, 0)),
         (without_suspension(), job(), HIGH, (REQUEUE, 0)),
         (without_suspension(), job(rerunnable=False), HIGH, None),
         (TIER_RULES, job(), TIER9, (REQUEUE, 0)),
