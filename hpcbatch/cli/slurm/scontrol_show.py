@@ -48,11 +48,11 @@ def show(session: Session, command: ScontrolCommand) -> int:
 
 
 def _topology(session: Session, asked: str) -> None:
-    from hpcbatch.client.nodes import node_labels
+    from hpcbatch.client.nodes import node_labels, with_hypernodes
     from hpcbatch.client.queues import read_topology
 
     levels = [label for _, label in read_topology(session.api)]
-    nodes = node_labels(session.api) if levels else {}
+    nodes = with_hypernodes(session.api, node_labels(session.api), levels) if levels else {}
     if text := scontrol_show.format_topology(levels, nodes, asked):
         sys.stdout.write(text)
     else:
