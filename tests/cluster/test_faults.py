@@ -13,8 +13,10 @@ from itertools import groupby
 
 import pytest
 
+from hpcbatch.model.labels import JOB_ID_LABEL
 from tests.cluster import controllers, daemons, nodes
 from tests.cluster.control_plane import AUDIT_LOG
+from tests.cluster.state import kubectl
 from tests.conformance.site import Site
 from tests.waiting import wait_for
 
@@ -128,6 +130,19 @@ def test_a_part_of_volcano_is_killed(alice: Site, part: str) -> None:
     finally:
         daemons.restart(part)
     assert_each_ran_once(alice, before + between)
+
+
+def test_pods_do_not_wait_for_the_scheduler(alice: Site) -> None:
+    """The plan has let the job start: its pods are there when the scheduler looks for the first time."""
+    daemons.kill("vc-scheduler")
+    try:
+        job = submit(alice, 0)
+        label = f"{JOB_ID_LABEL}={job.partition('.')[0]}"
+        pods = ("-n", alice.namespace, "get", "pods", "-l", label, "-o", "jsonpath={.items[*].status.phase}")
+        wait_for("its pod", lambda: kubectl(*pods) == "Pending", 60)
+    finally:
+        daemons.restart("vc-scheduler")
+    assert_each_ran_once(alice, [job])
 
 
 def gang(site: Site, rerunnable: str, name: str) -> str:
