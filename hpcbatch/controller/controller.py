@@ -19,6 +19,7 @@ from hpcbatch.controller.ended import Ended
 from hpcbatch.controller.exchanges import Exchanges
 from hpcbatch.controller.intake import REFUSED_KEPT_S, Intake, state_of
 from hpcbatch.controller.job_pods import JobPods
+from hpcbatch.controller.let_in import LetIn
 from hpcbatch.controller.license_gate import LicenseGate
 from hpcbatch.controller.live_usage import LiveUsage, ReadLog
 from hpcbatch.controller.mail import Mailer
@@ -32,6 +33,7 @@ from hpcbatch.controller.own_gangs import OwnGangs
 from hpcbatch.controller.own_writes import LAG_S, OwnWrites
 from hpcbatch.controller.past_usage import PastUsage
 from hpcbatch.controller.plan_gate import PlanGate
+from hpcbatch.controller.pod_cpus import PodCpus
 from hpcbatch.controller.pod_requests import PodRequests
 from hpcbatch.controller.records import Admitted, record_of, remove, write_status
 from hpcbatch.controller.refused_pods import RefusedPods
@@ -58,6 +60,7 @@ from hpcbatch.policy.array_gate import array_gate, in_route
 from hpcbatch.policy.deadlines import with_grant_of, without_grant
 from hpcbatch.policy.decide import decide
 from hpcbatch.policy.observed import Decision, Observed
+from hpcbatch.policy.preempted import sooner
 from hpcbatch.policy.settled import is_settled
 from hpcbatch.volcano import job_names
 
@@ -157,6 +160,7 @@ class Controller:
         )
         self.mailer = Mailer(api, lambda: self._site.mail if self.has_site else None)
         self._usage = LiveUsage(read_log, self._job_pods.running, self._queue.add) if read_log else None
+        self._pod_cpus = PodCpus(api)
         self._plan = PlanGate(
             self._batchjobs,
             self._volcano_jobs.informer,
@@ -166,6 +170,7 @@ class Controller:
             usage=PastUsage(self._batchjobs, history),
             wake=self._queue.add_after,
             is_ours=self._shard.has,
+            suspends=lambda: not self._pod_cpus.why_none,
         )
         self._intake.foresee = self._plan.foresee
         self._desk = ReservationDesk(
@@ -195,9 +200,12 @@ class Controller:
             switches=self._intake.switches,
             withdrawn=self._plan.withdrawn,
             preempted=self._plan.preempted,
+            pod_cpus=self._pod_cpus,
+            may_go_on=self._plan.may_go_on,
         )
         self._statuses = Statuses(api, self._own_writes, wake=self._queue.add, mail=self.mailer.look)
         self._licenses = LicenseGate(self._volcano_jobs, wake=self._queue.add)
+        self._let_in = LetIn(api, self._sites) if makes_pods else None
         self._runs = Runs(
             api,
             self._sites,
@@ -207,6 +215,7 @@ class Controller:
             start_bar=self._start_bar,
             licenses=self._licenses,
             plan=self._plan,
+            let_in=self._let_in,
             wrote=self._own_writes.add,
         )
         self._open_requests = OpenRequests(api, self._requests, self._observer, self._runs, self._own_writes)
@@ -245,6 +254,8 @@ class Controller:
             self._threads.append(self._archive.thread)
         if self._usage is not None:
             self._threads.append(self._usage.thread)
+        if self._let_in is not None:
+            self._threads.append(self._let_in.thread)
 
     def start(self) -> None:
         self._sites.start()
@@ -258,7 +269,7 @@ class Controller:
 
     def stop(self) -> None:
         self._stopping.set()
-        for part in (self._archive, self._usage, self._queue, self._plan, self._desk, self._own_gangs):
+        for part in (self._archive, self._usage, self._let_in, self._queue, self._plan, self._desk, self._own_gangs):
             if part is not None:
                 part.stop()
         for informer in self._informers:
@@ -537,6 +548,9 @@ class Controller:
             now, is_last = replace(record, status=decision.status), is_alone and is_settled(decision)
             if (not_yet_s := self._statuses.write(job, now, volcano_job, is_settled=is_last)) is not None:
                 return not_yet_s
+        if record.status.state is JobState.SUSPENDED:
+            cpus_s = self._pod_cpus.carry_out(job, decision.status, self._job_pods.running(job.obj), seen.now)
+            decision = replace(decision, look_again_s=sooner(decision.look_again_s, cpus_s))
         if decision.delete and seen.volcano_job is not None:
             self._volcano_jobs.remove(record, seen.volcano_job.uid)
             self._job_pods.forget_ended(job.key)

@@ -9,6 +9,7 @@ from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import CLAIM_TEMPLATES, CONFIGMAPS, PRIORITY_CLASSES, VOLCANO_JOBS, Resource
 from hpcbatch.controller.arrays import Arrays
 from hpcbatch.controller.intake import Intake
+from hpcbatch.controller.let_in import LetIn
 from hpcbatch.controller.license_gate import LicenseGate
 from hpcbatch.controller.plan_gate import PlanGate
 from hpcbatch.controller.records import Admitted, digest_of, owner_reference, record_of, write_status
@@ -47,11 +48,12 @@ class Runs:
         start_bar: StartBar,
         licenses: LicenseGate,
         plan: PlanGate,
+        let_in: LetIn | None,
         wrote: Callable[[Object], None],
     ) -> None:
         self._api, self._sites, self._intake, self._arrays = api, sites, intake, arrays
         self._volcano_jobs, self._start_bar, self._licenses, self._plan = volcano_jobs, start_bar, licenses, plan
-        self._wrote = wrote
+        self._let_in, self._wrote = let_in, wrote
         self._runner_in: set[str] = set()
         self._priorities: set[int] = set()
         self._confs: dict[int, str] = {}  # the last content of an altered job's ConfigMap
@@ -111,6 +113,8 @@ class Runs:
                 made = self._api.create(_RESOURCE[obj["kind"]], obj, record.namespace)
                 if obj["kind"] == VOLCANO_JOBS.kind:
                     self._volcano_jobs.was_made(made)
+                    if self._let_in is not None:
+                        self._let_in.was_made(made)
             except AlreadyExistsError:  # made before a kill, or for the run before this one
                 if obj["kind"] == CONFIGMAPS.kind:
                     self._start_bar.forget(record.job_id)

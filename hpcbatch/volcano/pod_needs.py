@@ -34,7 +34,7 @@ def resources(chunk: Chunk, site: SiteConfig) -> dict[str, Any]:
         limits["ephemeral-storage"] = str(chunk.tmp_bytes)
     further = extended_resources(chunk, site)
     limits |= {name: str(count) for name, count in further.items() if not name.startswith(DEVICES)}
-    found: dict[str, Any] = {"requests": {"cpu": str(chunk.cpus), **limits}}
+    found: dict[str, Any] = {"requests": {"cpu": str(chunk.cpus_of_pod), **limits}}
     if limits:
         found["limits"] = limits
     if any(name.startswith(DEVICES) for name in further):

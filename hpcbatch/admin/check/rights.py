@@ -49,8 +49,10 @@ IN_A_USERS = (
     Right("", "configmaps", ("get", "create", "update", "patch", "delete")),
     Right("resource.k8s.io", "resourceclaimtemplates", ("create", "patch", "delete")),
     Right("", "pods", ("patch", "delete")),
+    Right("", "pods/resize", ("patch",)),
     Right("", "pods/log", ("get",)),
     Right("batch.volcano.sh", "jobs", ("get", "create", "delete")),
+    Right("scheduling.volcano.sh", "podgroups", ("get", "patch")),
     Right("bus.volcano.sh", "commands", ("create",)),
 )
 """As deploy/controller/controller-rbac.yaml gives them, by the namespaces in which they hold."""
@@ -68,6 +70,7 @@ MORE_IN_A_USERS = (
     Right("networking.k8s.io", "networkpolicies", ("get", "create", "delete")),
     Right("", "events", ("create", "patch")),
     Right("scheduling.x-k8s.io", "podgroups", ("get", "create", "update", "delete")),
+    Right("scheduling.sigs.k8s.io", "podgroups", ("get", "create", "update", "delete")),
     Right("kueue.x-k8s.io", "workloads", ("get",)),
 )
 """As deploy/without-volcano gives them beside those, where hpcbatch makes the pods."""

@@ -22,6 +22,7 @@ from hpcbatch.dialects.slurm.values import MAX_COUNT
 from hpcbatch.model.array import shown_number
 from hpcbatch.model.cpu_topology import CpuTopology
 from hpcbatch.model.node_features import ACTIVE, AVAILABLE
+from hpcbatch.model.preemption import PreemptMode
 from hpcbatch.model.record import JobRecord, JobStatus
 from hpcbatch.model.row import JobRow, NodeRow, QueueRow
 from hpcbatch.model.spec import Sharing
@@ -124,7 +125,7 @@ def _job_lines(
         f"Priority={states.priority_of(row)} "
         f"Nice={spec.nice} Account={spec.account or '(null)'} QOS={given.get('qos', 'normal')}",
         f"JobState={states.long(status.state, status.reason)} "
-        f"Reason={states.shown_reason(status.state, status.reason, status.message).replace(' ', '_')} "
+        f"Reason={states.described_reason(status.state, status.reason, status.message).replace(' ', '_')} "
         f"Dependency={format_dependency(row.dependency, status.state)}",
         f"Requeue={int(spec.rerunnable)} "
         f"Restarts={states.restarts(status.state, status.run_count)} BatchFlag={int(is_batch)} Reboot=0 "
@@ -178,7 +179,7 @@ def _times(record: JobRecord, tz: tzinfo, time_format: str, exempt_s: int | None
     limit_s = _limit_s(row, record.spec.deadline)
     if end is None and start is not None and limit_s is not None:
         end = start + timedelta(seconds=limit_s)
-    if status.preempted is not None and status.end_time is None:
+    if status.preempted is not None and status.end_time is None and status.preempted.mode is not PreemptMode.SUSPEND:
         end = status.preempted.end_time
     return [
         f"SubmitTime={shown(status.submit_time)} EligibleTime={shown(eligible)}",
