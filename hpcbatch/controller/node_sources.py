@@ -89,8 +89,10 @@ class NodeSource(ABC):
             while not informer.synced.wait(_LOOK_S) and not self._ends:
                 pass  # the cluster does not serve them yet
         while not self._ends:
-            if names := self._read():
-                self._found(names)
+            try:
+                self._found(self._read())
+            except Exception:  # an object that nobody foresaw; the nodes keep what they have
+                _LOG.exception("reading what nodes have by %s", ", ".join(each.plural for each in self._informers))
             self.is_read.set()
             self._news.wait()
             time.sleep(_TOGETHER_S)

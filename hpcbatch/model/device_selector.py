@@ -29,7 +29,7 @@ _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r"}
 _MOST_TOKENS, _DEEPEST = 2000, 50
 
 
-class _NoValueError(Exception):
+class NoValueError(Exception):
     """What CEL calls an error when it evaluates: a name that is missing, values of types that do not go together."""
 
 
@@ -44,21 +44,21 @@ class Amount:
         try:
             return cls(parse_quantity(str(text)))
         except HpcBatchError:
-            raise _NoValueError from None
+            raise NoValueError from None
 
     @classmethod
     def version(cls, text: object) -> Amount:
         """Source: semver.org, item 11: numbers before words, a release after its pre-releases."""
         match = _VERSION.fullmatch(str(text))
         if match is None:
-            raise _NoValueError
+            raise NoValueError
         words = [(0, int(word), "") if word.isdigit() else (1, 0, word) for word in (match[4] or "").split(".") if word]
         return cls((*(int(match[part]) for part in (1, 2, 3)), not words, tuple(words)))
 
     def against(self, other: object) -> int:
         """-1, 0 or 1."""
         if not isinstance(other, Amount) or type(other.value) is not type(self.value):
-            raise _NoValueError
+            raise NoValueError
         return int(self.value > other.value) - int(self.value < other.value)
 
 
@@ -89,7 +89,7 @@ class Selector:
         }
         try:
             return self._part({"device": known}) is True
-        except (_NoValueError, RecursionError):
+        except (NoValueError, RecursionError):
             return False
 
 
@@ -292,13 +292,13 @@ def _text(token: str) -> str:
 
 def _truth(value: Any) -> bool:
     if not isinstance(value, bool):
-        raise _NoValueError
+        raise NoValueError
     return value
 
 
 def _number(value: Any) -> Any:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise _NoValueError
+        raise NoValueError
     return value
 
 
@@ -309,7 +309,7 @@ def _joined(one: _Part, other: _Part, *, decides: bool) -> _Part:
         try:
             if _truth(one(names)) is decides:
                 return decides
-        except _NoValueError:
+        except NoValueError:
             if _truth(other(names)) is decides:
                 return decides
             raise
@@ -323,7 +323,7 @@ def _compared(operator: str, one: _Part, other: _Part) -> _Part:
         left, right = one(names), other(names)
         if operator == "in":
             if not isinstance(right, (list, Mapping)):
-                raise _NoValueError
+                raise NoValueError
             return left in right
         if operator in {"==", "!="}:
             # CEL's true is not 1
@@ -342,7 +342,7 @@ def _indexed(part: _Part, key: _Part) -> _Part:
         try:
             return part(names)[key(names)]
         except (KeyError, IndexError, TypeError):
-            raise _NoValueError from None
+            raise NoValueError from None
 
     return value
 
@@ -352,7 +352,7 @@ def _called(function: Callable[..., Any], *arguments: _Part) -> _Part:
         try:
             return function(*(argument(names) for argument in arguments))
         except (TypeError, AttributeError, re.error):
-            raise _NoValueError from None
+            raise NoValueError from None
 
     return value
 
@@ -360,7 +360,7 @@ def _called(function: Callable[..., Any], *arguments: _Part) -> _Part:
 def _is_there(part: _Part, names: _Names) -> bool:
     try:
         part(names)
-    except _NoValueError:
+    except NoValueError:
         return False
     return True
 

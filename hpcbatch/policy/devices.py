@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.accelerator import Accelerator
-from hpcbatch.model.device_selector import Amount, Device, Selector, selector
+from hpcbatch.model.device_selector import Amount, Device, NoValueError, Selector, selector
 from hpcbatch.model.labels import JOB_ID_LABEL
 from hpcbatch.typed import Any, NamedTuple, TypeAlias
 
@@ -116,11 +116,14 @@ def _device(each: Object, driver: str) -> Device:
 
 
 def _by_domain(values: Object | None, driver: str, read: Callable[[Object], Any]) -> dict[str, dict[str, Any]]:
-    """A name without a domain is the driver's own."""
+    """A name without a domain is the driver's own. One whose value cannot be read is not there."""
     found: dict[str, dict[str, Any]] = {}
     for full, value in (values or {}).items():
         domain, _, name = full.rpartition("/")
-        found.setdefault(domain or driver, {})[name] = read(value)
+        try:
+            found.setdefault(domain or driver, {})[name] = read(value)
+        except NoValueError:
+            continue
     return found
 
 

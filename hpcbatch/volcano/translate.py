@@ -17,7 +17,7 @@ from hpcbatch.errors import HpcBatchError, place
 from hpcbatch.model.interactive import Interactive
 from hpcbatch.model.labels import JOB_ID_LABEL, MANAGED_BY
 from hpcbatch.model.placed import PlacedJob, RunSetup
-from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig
+from hpcbatch.model.site import Launcher, Policy, QueueConfig, SiteConfig
 from hpcbatch.model.spec import MAX_WEIGHT, JobSpec
 from hpcbatch.volcano import pod_needs
 from hpcbatch.volcano.device_claims import claim_templates, template_name
@@ -309,6 +309,8 @@ def _network_topology(spec: JobSpec, site: SiteConfig) -> Object:
     level = site.level_of(spec.grouping)
     if spec.grouping is None or level is None or level.tier is None or spec.grouping.groups != 1:
         return {}
+    if level.is_of_hypernodes and site.policy is not Policy.VOLCANO:
+        return {}  # the plan has read them, and keeps the job to the nodes that it has chosen
     mode = "hard" if spec.grouping.wait_s is None else "soft"
     return {"mode": mode, "highestTierAllowed": level.tier}
 

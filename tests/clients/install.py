@@ -16,18 +16,18 @@ REQUIREMENTS = HERE / "requirements"
 CLIENTS = HERE.parents[1] / "build/clients"
 
 
-def python_of(client: str) -> Path:
-    """The Python of that client's environment, which has what requirements/CLIENT.txt names. Skips the case loudly
-    where the registry does not give it.
+def python_of(client: str, requirements: Path = REQUIREMENTS) -> Path:
+    """The Python of that client's environment, which has what CLIENT.txt there names. Skips the case loudly where the
+    registry does not give it.
     """
-    if complaint := _install(client):
+    if complaint := _install(client, requirements):
         pytest.skip(f"{client} could not be installed: {complaint}")
     return CLIENTS / client / "bin/python"
 
 
-def _install(client: str) -> str:
+def _install(client: str, requirements: Path) -> str:
     """What pip says where it fails; "" when the environment is there."""
-    wanted = (REQUIREMENTS / f"{client}.txt").read_text()
+    wanted = (requirements / f"{client}.txt").read_text()
     home = CLIENTS / client
     python, installed = home / "bin/python", home / "installed.txt"
     if installed.exists() and installed.read_text() == wanted:
@@ -41,12 +41,12 @@ def _install(client: str) -> str:
     return ""
 
 
-def main() -> None:
-    for path in sorted(REQUIREMENTS.glob("*.txt")):
+def install_all(requirements: Path) -> None:
+    for path in sorted(requirements.glob("*.txt")):
         print(f"installing {path.stem}", flush=True)
-        if complaint := _install(path.stem):
+        if complaint := _install(path.stem, requirements):
             print(f"{path.stem} could not be installed: {complaint}", file=sys.stderr)
 
 
 if __name__ == "__main__":
-    main()
+    install_all(REQUIREMENTS)

@@ -59,6 +59,13 @@ def test_what_counts(slices: list[Object], devices: int) -> None:
     assert count(*slices, kinds=(GPU,)).get("node-0", {}).get(GPU.resource, 0) == devices
 
 
+def test_a_value_that_cannot_be_read_is_not_there() -> None:
+    odd = device("a", attributes={"kind": {"version": "new"}, "more": {}})
+    test = 'has(device.attributes["gpu.fake.example"].kind) || device.attributes["gpu.fake.example"].more == 1'
+    kind = Accelerator(name="x", device_class=DRIVER, selectors=(test,), resource="x")
+    assert count(of_slice(odd), kinds=(GPU, kind)) == {"node-0": {GPU.resource: 1}}
+
+
 def claim(*devices: str, labels: Object | None = None, **more: Any) -> Object:
     results = [{"driver": DRIVER, "pool": "node-0", "device": name, "request": "r", **more} for name in devices]
     return {"metadata": {"labels": labels or {}}, "status": {"allocation": {"devices": {"results": results}}}}

@@ -59,3 +59,11 @@ def test_faults(body: str) -> None:
 )
 def test_volcano_is_told_of_tiers(grouping: Grouping | None, expected: dict[str, object] | None) -> None:
     assert volcano_job(placed(grouping=grouping), site=SITE)["spec"].get("networkTopology") == expected
+
+
+@pytest.mark.parametrize(
+    ("policy", "expected"), [("backfill", None), ("volcano", {"mode": "hard", "highestTierAllowed": 3})]
+)
+def test_volcano_keeps_to_hypernodes_where_there_is_no_plan(policy: str, expected: dict[str, object] | None) -> None:
+    site = read_config(f"{HEAD}policy: {policy}\ntopology: [{{name: pod, tier: 3}}]", defaults=SiteConfig())
+    assert volcano_job(placed(grouping=Grouping(level="pod")), site=site)["spec"].get("networkTopology") == expected
