@@ -1,3 +1,3 @@
-"""hpcbatch: PBS and Slurm batch scripts, unmodified, on Kubernetes with Volcano."""
+"""hpcbatch: PBS, Slurm and LSF batch scripts, unmodified, on Kubernetes with Volcano."""
 
 __version__ = "0.1.0"

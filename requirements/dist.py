@@ -17,7 +17,6 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-import tomllib
 from pathlib import Path
 
 CHECKOUT = Path(__file__).parent.parent
@@ -41,8 +40,8 @@ def main() -> None:
 
 
 def version() -> str:
-    """The one of HEAD, as pyproject.toml has it."""
-    return str(tomllib.loads(_git("show", "HEAD:pyproject.toml"))["project"]["version"])
+    """The one of HEAD, as the package has it."""
+    return re.findall(r'(?m)^__version__ = "(.+)"$', _git("show", "HEAD:hpcbatch/__init__.py"))[0]
 
 
 def tag_fault(wanted: str, tags: list[str]) -> str:
@@ -50,7 +49,7 @@ def tag_fault(wanted: str, tags: list[str]) -> str:
     versions = [tag for tag in tags if re.fullmatch(r"v\d.*", tag)]
     if not versions or f"v{wanted}" in versions:
         return ""
-    return f"the commit has tag {versions[0]}, and pyproject.toml version {wanted}: one of them is wrong"
+    return f"the commit has tag {versions[0]}, and hpcbatch/__init__.py version {wanted}: one of them is wrong"
 
 
 def _git(*argv: str) -> str:

@@ -8,7 +8,7 @@ from inspect import cleandoc
 
 import click
 
-from hpcbatch.cli.groups import Grouped, group_of
+from hpcbatch.cli.groups import group_of
 from hpcbatch.dialects.registry import DIALECTS
 from hpcbatch.model.command_line import CommandLine, Flag, Word
 from hpcbatch.typed import NamedTuple
@@ -35,27 +35,27 @@ def own_line(command: click.Command, name: str, parent: click.Context | None = N
     context = click.Context(command, info_name=name, parent=parent)
     params = [param for param in command.get_params(context) if not getattr(param, "hidden", False)]
     arguments = [param for param in params if isinstance(param, click.Argument)]
-    within = command.commands if isinstance(command, click.Group) else {}  # `hpcbatch new` has those of a site, too
+    within = _within(command, context) if isinstance(command, click.Group) else {}
     choices = [choice for argument in arguments if (choice := _choices(argument))]
     return CommandLine(
         name=name,
         about=command.get_short_help_str(limit=200).rstrip("."),
         usage=" ".join([f"Usage: {context.command_path}", *command.collect_usage_pieces(context)]),
         flags=tuple(_flag(param) for param in params if isinstance(param, click.Option)),
-        operands=tuple(_word(argument) for argument in arguments),
+        operands=tuple(word for argument in arguments for word in _operands(argument)),
         choices=choices[0] if choices else (),
-        commands=tuple(own_line(each, key, context) for key, each in _sorted(command, context, within)),
+        commands=tuple(own_line(each, key, context) for key, each in within.items()),
         group=group_of(name) if parent is not None and parent.parent is None else "",
         text=_text(command),
     )
 
 
-def _sorted(
-    command: click.Command, context: click.Context, within: Mapping[str, click.Command]
-) -> list[tuple[str, click.Command]]:
-    """In the order of the help."""
-    names = command.list_commands(context) if isinstance(command, Grouped) else within
-    return [(name, within[name]) for name in names if not within[name].hidden]
+def _within(command: click.Group, context: click.Context) -> Mapping[str, click.Command]:
+    """In the order of the help. Of `hpcbatch new`, the templates that come with hpcbatch: those of a user or of a site
+    are not in pages and scripts that are made for all.
+    """
+    found = ((name, command.get_command(context, name)) for name in command.list_commands(context))
+    return {name: each for name, each in found if each is not None and not each.hidden}
 
 
 def _flag(option: click.Option) -> Flag:
@@ -79,6 +79,11 @@ def _choices(param: click.Parameter) -> tuple[str, ...]:
     return tuple((param.metavar or "").split("|")) if is_list else ()
 
 
+def _operands(argument: click.Argument) -> tuple[Word, ...]:
+    """Of a program and its words: behind it stand files."""
+    return (Word.COMMAND, Word.FILE) if argument.name in ("program", "command") else (_word(argument),)
+
+
 def _word(param: click.Parameter) -> Word:
     """By the type of the value, or else by the parameter's name."""
     if _choices(param):
@@ -90,6 +95,7 @@ def _word(param: click.Parameter) -> Word:
         "job_ids": Word.JOB,
         "job_or_dir": Word.JOB,
         "files": Word.FILE,
+        "script": Word.FILE,
         "what": Word.FILE,  # a script, or a job
         "user": Word.USER,
         "users": Word.USER,

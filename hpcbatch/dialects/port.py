@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
 from hpcbatch.dataclass import dataclass
+from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dependency import Left
 from hpcbatch.model.mail import Mail
 from hpcbatch.model.outcome import Outcome
@@ -86,5 +87,7 @@ class Door:
     """The same of a reservation."""
     check_attributes: Callable[[Mapping[str, str]], None] = lambda _: None
     """Raises HpcBatchError for attributes that the dialect's own commands never make."""
+    whole_node: Callable[[JobSpec, Chunk, int], Chunk] = lambda _spec, chunk, _cpus: chunk
+    """What a pod of a job that shares its nodes with no other gets of a node with so many CPUs."""
     resized: Callable[[JobSpec], JobSpec] = lambda spec: spec
     """The job after another dialect's command has changed its chunks."""

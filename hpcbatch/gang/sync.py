@@ -9,6 +9,7 @@ from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import (
     CONFIGMAPS,
     COSCHEDULING_PODGROUPS,
+    KOORDINATOR_PODGROUPS,
     NETWORK_POLICIES,
     PODGROUPS,
     PODS,
@@ -47,7 +48,7 @@ from hpcbatch.volcano.plugins.base import pod_name
 _REFUSALS = 15  # Volcano's --max-requeue-num: with 5 ms * 2^n between them 164 s in all
 _NAME_TAKEN_RECHECK_S = 5.0
 _LET_IN = "Inqueue"
-_GROUPS = {each.api_version: each for each in (PODGROUPS, COSCHEDULING_PODGROUPS)}
+_GROUPS = {each.api_version: each for each in (PODGROUPS, COSCHEDULING_PODGROUPS, KOORDINATOR_PODGROUPS)}
 _BESIDE = {"ConfigMap": CONFIGMAPS, "Secret": SECRETS, "Service": SERVICES, "NetworkPolicy": NETWORK_POLICIES}
 
 

@@ -36,6 +36,17 @@ class Chunk:
 
     count: int = field(default=1, metadata=stored("count", integer(1, MAX_CHUNKS), is_required=True))
     cpus: int = field(default=1, metadata=stored("cpus", integer(0, 2**53 - 1), is_required=True))
+    requested_cpus: int | None = field(
+        default=None,
+        metadata=stored(
+            "requestedCpus",
+            integer(0, 2**53 - 1),
+            description="CPUs that its pod requests, where the job has all of its node and so more than it asked for.",
+        ),
+    )
+    """CPUs that its pod requests of Kubernetes, where the job has all CPUs of the node (Slurm --exclusive): those that
+    it asked for, since some of the node's may be requested by the site's own pods. None: `cpus`.
+    """
     mem_bytes: int | None = field(default=None, metadata=stored("memBytes", COUNT))
     """Memory of one chunk; None leaves it to the queue's default (no request)."""
     ranks: int = field(
@@ -95,6 +106,11 @@ class Chunk:
     )
     component: int = field(default=0, metadata=stored("component", integer(0, 127)))
     """The component of a heterogeneous job (Slurm) that it belongs to."""
+
+    @property
+    def cpus_of_pod(self) -> int:
+        """Those that its pod requests of Kubernetes."""
+        return self.cpus if self.requested_cpus is None else self.requested_cpus
 
     def __post_init__(self) -> None:
         if self.count < 1 or self.cpus < 0 or self.ranks < 0:

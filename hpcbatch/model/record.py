@@ -393,6 +393,11 @@ class JobRecord:
         return sum(c.count * c.cpus for c in self.layout)
 
     @property
+    def requested_cpus(self) -> int:
+        """Fewer than `cpus` where the job has whole nodes."""
+        return sum(c.count * c.cpus_of_pod for c in self.layout)
+
+    @property
     def mem_bytes(self) -> int | None:
         """Memory of all pods together; None if no memory was requested."""
         mems = [c.count * c.mem_bytes for c in self.layout if c.mem_bytes is not None]

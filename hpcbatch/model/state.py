@@ -69,3 +69,7 @@ class Reason(StrEnum):
     WITHDRAWN = "Withdrawn"  # its first pod came too late: the start had been cancelled; it is requeued
     DELETED_BY_USER = "DeletedByUser"
     BROKEN = "Broken"  # its record cannot be read or handled; the message says why
+
+
+KUEUE_SAYS = "Kueue: "
+"""So begins the message of a job that waits for Kueue's quota; Kueue's own words follow."""

@@ -65,6 +65,10 @@ def find(given: Path | None, environ: Mapping[str, str], home: str, *, site: Pat
     return Catalog((*([named] if named else []), own, site, _BUILTIN))
 
 
+def packaged() -> Catalog:
+    return Catalog((_BUILTIN,))
+
+
 def _files(place: Path) -> list[Path]:
     try:
         return [file for file in place.iterdir() if file.name.endswith(_TEMPLATE)]

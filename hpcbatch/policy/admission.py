@@ -15,7 +15,7 @@ from hpcbatch.model.layout import Nodes, NodeSize, counted, lay_out
 from hpcbatch.model.record import JobStatus
 from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.site import QueueConfig, SiteConfig, Word
-from hpcbatch.model.spec import Arrangement, JobSpec
+from hpcbatch.model.spec import Arrangement, JobSpec, Sharing
 from hpcbatch.policy.deadlines import is_too_late, least_s, missed
 from hpcbatch.site.identity import Identity
 from hpcbatch.typed import Any, NamedTuple
@@ -133,7 +133,8 @@ def admit(
     check_text(spec)
     _check_array(spec, site)
     _check_names(spec, site)
-    layout = _with_memory(lay_out(with_one_alternative(spec, nodes), nodes), spec, queue, site, nodes)
+    layout = _with_whole_nodes(lay_out(with_one_alternative(spec, nodes), nodes), spec, nodes)
+    layout = _with_memory(layout, spec, queue, site, nodes)
     granted = Granted(walltime_s=_walltime_s(spec, queue), layout=layout, licenses=spec.licenses)
     _check_limits(granted, queue)
     if door(spec.dialect).rules.refuses_what_no_node_has and not site.autoscaling and not stays:
@@ -285,6 +286,19 @@ def _is_enough(layout: Sequence[Chunk], nodes: Mapping[NodeSize, int], spec: Job
     return all(sum(room(chunk, node) * number for node, number in nodes.items()) >= chunk.count for chunk in layout)
 
 
+def _with_whole_nodes(layout: Sequence[Chunk], spec: JobSpec, nodes: Iterable[NodeSize]) -> tuple[Chunk, ...]:
+    """What a job that shares its nodes with no other gets of them: as much as of each that it may run on."""
+    layout = tuple(replace(chunk, requested_cpus=None) for chunk in layout)
+    if spec.sharing is not Sharing.EXCLUSIVE:
+        return layout
+    whole_node = door(spec.dialect).whole_node
+    return tuple(whole_node(spec, chunk, _fewest_cpus(chunk, nodes)) for chunk in layout)
+
+
+def _fewest_cpus(chunk: Chunk, nodes: Iterable[NodeSize]) -> int:
+    return min((n.cpus for n in nodes if n.suits(chunk) and n.cpus >= chunk.cpus), default=chunk.cpus)
+
+
 def _with_memory(
     layout: Sequence[Chunk], spec: JobSpec, queue: QueueConfig, site: SiteConfig, nodes: Iterable[NodeSize]
 ) -> tuple[Chunk, ...]:
@@ -298,7 +312,7 @@ def _with_memory(
 
 
 def _whole_node(chunk: Chunk, queue: QueueConfig, site: SiteConfig, nodes: Iterable[NodeSize]) -> int | None:
-    able = [n.mem_bytes for n in nodes if n.mem_bytes is not None and n.suits(chunk) and n.cpus >= chunk.cpus]
+    able = [n.mem_bytes for n in nodes if n.mem_bytes is not None and n.suits(chunk) and n.cpus >= chunk.cpus_of_pod]
     if not able:
         return None
     left = min(able) - site.node_mem_reserve_bytes

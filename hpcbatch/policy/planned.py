@@ -42,7 +42,7 @@ from hpcbatch.policy.waiting import NodeRoom, amounts_of, explain
 from hpcbatch.typed import Any, Final, NamedTuple
 from hpcbatch.units import counted, cpu_milli, memory_bytes
 from hpcbatch.volcano.amounts import granted_requests, held_requests
-from hpcbatch.volcano.pod_needs import node_selector, node_terms
+from hpcbatch.volcano.pod_needs import claimed_by, node_selector, node_terms
 from hpcbatch.volcano.translate import weight_in
 
 Object = dict[str, Any]
@@ -278,6 +278,7 @@ def bound_pod(pod: Object, job_id: str) -> BoundPod | None:
     requests = [container.get("resources", {}).get("requests") or {} for container in pod["spec"]["containers"]]
     for part in (*requests, pod["spec"].get("overhead") or {}):
         takes = added(takes, amounts(part))
+    takes = added(takes, claimed_by(pod))
     if granted_requests(pod):  # it is being resized
         held = held_requests(pod)
         takes |= {name: held.get(name, 0) for name in ("cpu", "memory")}

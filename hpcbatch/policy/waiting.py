@@ -71,7 +71,7 @@ def _needs(layout: Sequence[Chunk], nodes: Sequence[NodeRoom], queue: QueueConfi
 def amounts_of(chunk: Chunk, site: SiteConfig) -> dict[str, int]:
     """What a pod requests, as a NodeRoom counts it. Raises HpcBatchError for a resource that the site does not have."""
     disk = {} if chunk.tmp_bytes is None else {"ephemeral-storage": chunk.tmp_bytes}
-    return {"cpu": chunk.cpus * 1000, "memory": chunk.mem_bytes or 0, **disk, **extended_resources(chunk, site)}
+    return {"cpu": chunk.cpus_of_pod * 1000, "memory": chunk.mem_bytes or 0, **disk, **extended_resources(chunk, site)}
 
 
 def _wanted(chunk: Chunk) -> list[str]:

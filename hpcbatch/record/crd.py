@@ -16,7 +16,7 @@ from hpcbatch.record.fields import ALTERATION, ARRAY_LIMIT, COMPUTED, OBJECT_ONL
 from hpcbatch.typed import Any, Final
 
 SCHEMA_ANNOTATION: Final = "hpcbatch.io/schema"
-SCHEMA_VERSION: Final = 31
+SCHEMA_VERSION: Final = 32
 """The annotation's value; raised at each change of the definition, so that `hpcbatch check` recognizes an old one."""
 _HEAD = """\
 # The job record. What was requested stands in spec, what became of it in status; `qstat` and `squeue` are made from the
@@ -104,7 +104,7 @@ def _printer_column(column: Column) -> Json:
 
 def _schema(spec_class: type[JobSpec], status_class: type[JobStatus]) -> Json:
     return {
-        "description": "A batch job as PBS and Slurm know it, and what became of it.",
+        "description": "A batch job as PBS, Slurm and LSF know it, and what became of it.",
         "type": "object",
         "required": ["spec"],
         "properties": {

@@ -16,7 +16,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
+from hpcbatch import __version__
 from hpcbatch.cli import PACKAGES
 
 CHECKOUT = Path(__file__).parents[2]
@@ -35,8 +37,18 @@ def test_a_release_has_the_tag_of_its_version(tags: list[str], fits: bool) -> No
     assert (DIST.tag_fault("1.2.0", tags) == "") == fits
 
 
-def test_the_version_stands_in_pyproject() -> None:
-    assert DIST.version() == importlib.metadata.version("hpcbatch")
+def test_one_version_everywhere() -> None:
+    deploy = CHECKOUT / "deploy"
+    chart = yaml.safe_load((deploy / "chart/Chart.yaml").read_text())
+    image = yaml.safe_load((deploy / "controller/kustomization.yaml").read_text())["images"][0]
+    found = (
+        DIST.version(),
+        importlib.metadata.version("hpcbatch"),
+        chart["version"],
+        chart["appVersion"],
+        image["newTag"],
+    )
+    assert set(found) == {__version__}
 
 
 @pytest.fixture(scope="module")

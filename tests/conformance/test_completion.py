@@ -102,6 +102,8 @@ def test_commands_within(site: Site) -> None:
     assert set(_bash(site, "hpcbatch", "user", "")) >= {"add", "list"}
     assert _bash(site, "scontrol", "show", "part")[0] == "partition"
     assert "--kubeconfig=" in _bash(site, "hpcbatch", "user", "add", "--")
+    assert "torch" in _bash(site, "hpcbatch", "new", "")
+    assert _bash(site, "hpcbatch", "new", "torch", "--nod") == ["--nodes="]
 
 
 def test_jobs_queues_nodes_and_files(site: Site, job: str) -> None:

@@ -103,6 +103,22 @@ def test_binding_as_slurm_prints_it(site: Site) -> None:
     assert re.fullmatch(r"cpu-bind=NONE - job-\d+-\S+, task  0  0 \[\d+\]: mask 0x[0-9a-f]+\n", site.read("out"))
 
 
+WHOLE = """#!/bin/sh
+echo $SLURM_CPUS_ON_NODE $SLURM_JOB_CPUS_PER_NODE
+srun -n $SLURM_CPUS_ON_NODE --mpi=none hostname | wc -l
+"""
+
+
+def test_an_exclusive_job_has_all_cpus_of_its_node(site: Site) -> None:
+    sizes = {int(line) for line in site.run("sinfo", "-h", "-N", "-o", "%c").stdout.split()}
+    job = site.sbatch("-N1", "--exclusive", "--mem-per-cpu=10", "-o", "out", site.script("whole.sh", WHOLE))
+    assert site.wait_end(job)["Exit_status"] == 0, site.read("out")
+    least = min(sizes)
+    assert site.read("out").split() == [str(least)] * 3
+    asked = site.run("sacct", "-X", "-n", "-P", "-j", job, "-o", "ReqCPUS,AllocCPUS,ReqMem").stdout
+    assert asked == f"1|{least}|{10 * least}M\n"
+
+
 COMPONENTS = """#!/bin/sh
 #SBATCH -n 1 -o out
 #SBATCH hetjob

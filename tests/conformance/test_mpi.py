@@ -58,6 +58,22 @@ def test_a_failing_rank_fails_the_job(ring: Site) -> None:
     assert ring.wait_end(job)["Exit_status"] == 5
 
 
+COMPONENTS = """#!/bin/sh
+#SBATCH -n 1 -o het.out -e het.out
+#SBATCH hetjob
+#SBATCH -n 2
+for groups in 0,1 1; do srun --het-group=$groups ./ring || exit; done
+srun -n 1 ./ring : -n 2 ./ring
+"""
+
+
+def test_components_of_a_heterogeneous_job_are_one_world(ring: Site) -> None:
+    job = ring.sbatch(stdin=COMPONENTS)
+    record = ring.wait_end(job)
+    assert record["Exit_status"] == 0, ring.read("het.out")
+    assert re.findall(r"token is back after (\d) ranks", ring.read("het.out")) == ["3", "2", "3"]
+
+
 def test_environment_and_limits_reach_every_rank(ring: Site) -> None:
     text = "export COLOUR='deep blue'; mpirun sh -c 'echo \"$COLOUR $PBS_JOBNAME $(hostname)\"'\n"
     job = ring.qsub("-l", "select=3:ncpus=1:mpiprocs=1", "-N", "far", stdin=text)

@@ -98,3 +98,33 @@ def test_faults(alice: Site) -> None:
     alice.kubectl("delete", "pod", f"job-{job}-mpiworker-0")
     assert alice.wait_end(job, 180)["Exit_status"] == 0
     assert alice.read("runs") == "begun\nbegun\n"
+
+
+@contextmanager
+def job_of_another_kind(admin: Admin) -> Iterator[None]:
+    """A Job of Kubernetes, whose pod takes a node whole by the default scheduler."""
+    cpus = admin.kubectl("get", "node", _NODE, "-o", "jsonpath={.status.allocatable.cpu}").stdout
+    container = {"name": "main", "image": "localhost/pause:1", "resources": {"requests": {"cpu": cpus}}}
+    spec = {"containers": [container], "restartPolicy": "Never", "nodeSelector": {"kubernetes.io/hostname": _NODE}}
+    template = {"spec": {**spec, "terminationGracePeriodSeconds": 1}}
+    meta = {"name": "other", "namespace": "default"}
+    made = {"apiVersion": "batch/v1", "kind": "Job", "metadata": meta, "spec": {"template": template}}
+    admin.kubectl("apply", "-f", "-", stdin=json.dumps(made))
+    ready = ("get", "job", "other", "-n", "default", "-o", "jsonpath={.status.ready}")
+    try:
+        wait_for("its pod", lambda: admin.kubectl(*ready).stdout == "1")
+        yield
+    finally:
+        admin.kubectl("delete", "job", "other", "-n", "default", "--cascade=foreground")
+
+
+@pytest.mark.usefixtures("scheduler")
+def test_beside_jobs_of_other_kinds(admin: Admin, alice: Site) -> None:
+    """What is left of the cluster is used, and what needs more waits for its end."""
+    with job_of_another_kind(admin):
+        wide = alice.sbatch("-N", "3", "-o", "wide", "--wrap", "echo done")
+        narrow = alice.sbatch("-N", "2", "-t", "1", "-o", "narrow", "--wrap", "echo done")
+        assert alice.wait_end(narrow, 120)["Exit_status"] == 0
+        assert (alice.state(wide), pods_of(alice, wide)) == ("Q", [])
+    assert alice.wait_end(wide, 180)["Exit_status"] == 0
+    assert alice.read("wide") == alice.read("narrow") == "done\n"

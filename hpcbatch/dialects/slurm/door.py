@@ -15,6 +15,7 @@ from hpcbatch.dialects.slurm.errors import VERSION_TEXT
 from hpcbatch.dialects.slurm.ids import row_id
 from hpcbatch.dialects.slurm.mail import mails, next_time
 from hpcbatch.dialects.slurm.output import input_file, output_files
+from hpcbatch.dialects.slurm.whole_node import whole_node
 from hpcbatch.model.outcome import Outcome
 from hpcbatch.model.placed import PlacedJob, RunSetup
 from hpcbatch.model.runner_words import RunnerWords
@@ -108,6 +109,7 @@ def _command_lines() -> dict[str, CommandLine]:
 
 
 DOOR = Door(
+    whole_node=whole_node,
     submit_command="sbatch",
     read_script=_read_script,
     directive=DIRECTIVE,

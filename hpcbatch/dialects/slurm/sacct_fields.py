@@ -134,15 +134,19 @@ def _mem(line: Line, view: View) -> str:
     return view.size(_mem_mib(line), 2) if _mem_mib(line) else ""
 
 
+def _req_cpus(line: Line) -> int:
+    return line.cpus if line.is_step else line.record.requested_cpus
+
+
 def _req_tres(line: Line, view: View) -> str:
-    return _tres(line.row.cpus, line.row.nodes, _mem(line, view), _gres(line), billing=True)
+    return _tres(line.record.requested_cpus, line.row.nodes, _mem(line, view), _gres(line), billing=True)
 
 
 def _alloc_tres(line: Line, view: View) -> str:
     if not line.allocated_nodes:
         return ""
     if not line.is_step:
-        return _req_tres(line, view)
+        return _tres(line.row.cpus, line.row.nodes, _mem(line, view), _gres(line), billing=True)
     share = _mem_mib(line) * line.nodes // max(line.row.nodes, 1)
     return _tres(line.cpus, line.nodes, view.size(share, 2) if share else "", {}, billing=False)
 
@@ -223,7 +227,7 @@ FIELDS: dict[str, Field] = {
     "ReqCPUFreqGov": Field(13, lambda line, _: line.requested_freq if line.is_step else "Unknown"),
     "ReqCPUFreqMax": Field(13, lambda line, _: line.requested_freq if line.is_step else "Unknown"),
     "ReqCPUFreqMin": Field(13, lambda line, _: line.requested_freq if line.is_step else "Unknown"),
-    "ReqCPUS": Field(8, lambda line, _: str(line.cpus), _number),
+    "ReqCPUS": Field(8, lambda line, _: str(_req_cpus(line)), _number),
     "ReqMem": Field(10, _job(lambda line, view: view.size(_mem_mib(line), 2))),
     "ReqNodes": Field(8, lambda line, _: str(line.nodes)),
     "ReqTRES": Field(10, _job(_req_tres)),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from hpcbatch.dialects.slurm.attributes import number
 from hpcbatch.dialects.slurm.clock import full
-from hpcbatch.dialects.slurm.errors import SlurmUsageError
+from hpcbatch.dialects.slurm.errors import SlurmAnswer, SlurmUsageError
 from hpcbatch.dialects.slurm.ids import parse_id
 from hpcbatch.dialects.slurm.sacct_line import Line
 from hpcbatch.dialects.slurm.states import LONG
@@ -32,7 +32,11 @@ class SeffOptions(NamedTuple):
 
 
 def read_options(argv: Sequence[str]) -> SeffOptions | tuple[str, str]:
-    """Or what goes to standard output and to standard error; seff then ends with 1. Raises SlurmUsageError."""
+    """Or what goes to standard output and to standard error; seff then ends with 1. Raises SlurmUsageError, and
+    SlurmAnswer for --help, which the real one does not know.
+    """
+    if "--help" in argv:
+        raise SlurmAnswer(HELP.rstrip("\n"))
     letters = [letter for word in argv if word.startswith("-") for letter in word[1:]]
     words = [word for word in argv if not word.startswith("-")]
     unknown = "".join(f"Unknown option: {letter}\n" for letter in letters if letter not in "hvd")

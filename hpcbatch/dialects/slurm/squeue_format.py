@@ -17,6 +17,7 @@ from hpcbatch.dialects.slurm.memory import MIB, size
 from hpcbatch.dialects.slurm.states import (
     alone_number,
     compact,
+    described_reason,
     exit_status,
     expected_end,
     expected_start,
@@ -24,7 +25,6 @@ from hpcbatch.dialects.slurm.states import (
     own_number,
     priority_of,
     restarts,
-    shown_reason,
     system_comment,
     used_s,
 )
@@ -72,7 +72,7 @@ def nodelist(row: JobRow) -> str:
 def nodelist_or_reason(row: JobRow) -> str:
     """NODELIST(REASON): the nodes of a job that runs or ended well, else the reason."""
     if compact(row.state, row.reason) in {"PD", "F", "TO", "OOM", "DL"}:
-        return f"({shown_reason(row.state, row.reason, row.message)})"
+        return f"({described_reason(row.state, row.reason, row.message)})"
     return nodelist(row)
 
 
@@ -177,7 +177,7 @@ LETTERS: dict[str, Field] = {
     "P": Field("PARTITION", lambda row, _: ",".join((row.queue, *row.other_queues))),
     "q": Field("QOS", lambda row, _: row.qos or "normal"),
     "Q": Field("PRIORITY", lambda row, _: str(_priority(row))),
-    "r": Field("REASON", lambda row, _: shown_reason(row.state, row.reason, row.message)),
+    "r": Field("REASON", lambda row, _: described_reason(row.state, row.reason, row.message)),
     "R": Field("NODELIST(REASON)", lambda row, _: nodelist_or_reason(row)),
     "s": Field("", _fixed("")),
     "S": Field("START_TIME", lambda row, view: view.stamp(expected_start(row))),

@@ -383,6 +383,8 @@ class Agent:
             variables={
                 **yielding((node.cpus for node in self._nodes.values()), len(os.sched_getaffinity(0))),
                 **runner_hints(path),
+                # a job's own qsub finds this engine, whether the job has its user's environment or not
+                "KUBECONFIG": str(self.state_dir.resolve() / "kubeconfig"),
             },
         )
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from hpcbatch.engine.registry.kinds import Kind, PrinterColumn
 from hpcbatch.engine.registry.statuses import bad_request
-from hpcbatch.engine.registry.values import as_dict, follow, parse_path, read_path
+from hpcbatch.engine.registry.values import Step, as_dict, follow, parse_path, read_path
 from hpcbatch.engine.server.ages import age_of
 
 Object = Mapping[str, Any]
@@ -288,14 +288,28 @@ _CONVERSIONS: dict[str, Callable[[Any, datetime], Any]] = {
 
 
 def _custom_cells(columns: Sequence[PrinterColumn]) -> Callable[[Object, datetime], list[Any]]:
-    """Tables of thousands of rows are requested often: all that is the same for each row is done here, once."""
-    plan = [(parse_path(column.json_path), _CONVERSIONS[column.type]) for column in columns]
+    """Tables of thousands of rows are requested often: all that is the same for each row is done here, once. Most
+    columns have no value in most rows, and of many the whole part is missing: each part is looked for once.
+    """
+    parts: dict[tuple[Step, ...], list[tuple[int, Step, Callable[[Any, datetime], Any]]]] = {}
+    for place, column in enumerate(columns, start=1):
+        *part, last = parse_path(column.json_path)
+        parts.setdefault(tuple(part), []).append((place, last, _CONVERSIONS[column.type]))
+    plan = tuple(parts.items())
+    empty = [None] * len(columns)
 
     def cells(obj: Object, now: datetime) -> list[Any]:
-        row: list[Any] = [obj["metadata"]["name"]]
-        for steps, convert in plan:
-            value = follow(obj, steps)
-            row.append(None if value is None else convert(value, now))
+        row: list[Any] = [obj["metadata"]["name"], *empty]
+        for steps, inner in plan:
+            part = follow(obj, steps)
+            if isinstance(part, dict):
+                for place, last, convert in inner:
+                    if (value := part.get(last)) is not None:
+                        row[place] = convert(value, now)
+            elif part is not None:
+                for place, last, convert in inner:
+                    if (value := follow(part, (last,))) is not None:
+                        row[place] = convert(value, now)
         return row
 
     return cells

@@ -248,6 +248,8 @@ if [ "$way" != direct ]; then
       *) exec 3<&- </dev/null ;;
     esac
     default_signals
+    # Open MPI would take the hosts of the first component, which $SLURM_JOB_NODELIST has, for the whole allocation
+    [ -z "$SLURM_HET_SIZE" ] || export OMPI_MCA_ras='^slurm' PRTE_MCA_ras='^slurm'
     [ "$way" = mpi ] || set -- "$state" "$input" "$kill_on_bad_exit" "$@"
     start_with_mpi "$distribution" "$ntasks" "$sh" "$start" "$root" "$way" "${label:--}" "${out:--}" "${err:--}" "$@"
   ) &

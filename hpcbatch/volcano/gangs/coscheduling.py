@@ -15,6 +15,8 @@ from hpcbatch.volcano.plugins.base import owner_reference
 POD_GROUP: Final = "scheduling.x-k8s.io/pod-group"
 LIGHT_NAME: Final = "pod-group.scheduling.sigs.k8s.io/name"
 LIGHT_MIN_AVAILABLE: Final = "pod-group.scheduling.sigs.k8s.io/min-available"
+_LIGHT_MATCH: Final = {"pod-group.scheduling.sigs.k8s.io/match-policy": "waiting-and-running"}
+"""ACK's, on pods and PodGroup: a pod that is made again may start beside those that run. Others pass over it."""
 
 
 class Coscheduling:
@@ -33,7 +35,7 @@ class Coscheduling:
             "metadata": {
                 "name": gang_name(job),
                 "namespace": meta["namespace"],
-                "labels": dict(meta.get("labels") or {}),
+                "labels": {**(meta.get("labels") or {}), **_LIGHT_MATCH},
                 "ownerReferences": [owner_reference(job)],
             },
             "spec": {"minMember": least(job), "scheduleTimeoutSeconds": place_timeout_s(job)},
@@ -42,4 +44,5 @@ class Coscheduling:
     def pod(self, pod: Object, job: Object) -> Object:
         pod["metadata"]["annotations"].pop(GROUP_ANNOTATION, None)
         name = gang_name(job)
-        return labelled(pod, {POD_GROUP: name, LIGHT_NAME: name, LIGHT_MIN_AVAILABLE: str(least(job))}, {})
+        light = {LIGHT_NAME: name, LIGHT_MIN_AVAILABLE: str(least(job)), **_LIGHT_MATCH}
+        return labelled(pod, {POD_GROUP: name, **light}, {})

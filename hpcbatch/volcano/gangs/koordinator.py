@@ -1,7 +1,11 @@
-"""Koordinator: a gang is told by annotations of its pods alone.
+"""Koordinator: PodGroups of scheduling.sigs.k8s.io, and its own annotations.
 
 Koordinator's words: `Strict` gives back the nodes that the gang holds when one of its pods finds none;
 `waiting-and-running` lets a pod that is made again start beside those that run.
+
+Its documentation has gangs by annotations of the pods alone, too. Release 1.6.0 then leaves whole gangs without nodes:
+it may look at the last pod before it has counted it, and nothing makes it look again. It looks again at each change of
+a PodGroup, which it writes itself when it has counted the pods.
 """
 
 from __future__ import annotations
@@ -13,30 +17,49 @@ from hpcbatch.typed import Final
 from hpcbatch.volcano.gangs.facts import gang_name, labelled, least, place_timeout_s, size
 from hpcbatch.volcano.gangs.port import Object, PriorityOf
 from hpcbatch.volcano.job_objects import GROUP_ANNOTATION
+from hpcbatch.volcano.plugins.base import owner_reference
 
 PREFIX: Final = "gang.scheduling.koordinator.sh"
+POD_GROUP: Final = "pod-group.scheduling.sigs.k8s.io"
 
 
 class Koordinator:
-    group_api = ""
+    group_api = "scheduling.sigs.k8s.io/v1alpha1"
     admits_group = False
 
-    def group_name(self, job: Object) -> str:  # noqa: ARG002
-        return ""
+    def group_name(self, job: Object) -> str:
+        return gang_name(job)
 
-    def group(self, job: Object, waiting_tasks: Collection[str], priority_of: PriorityOf) -> Object:
-        raise NotImplementedError("Koordinator makes its PodGroups by itself")
+    def group(self, job: Object, waiting_tasks: Collection[str], priority_of: PriorityOf) -> Object:  # noqa: ARG002
+        meta = job["metadata"]
+        return {
+            "apiVersion": self.group_api,
+            "kind": "PodGroup",
+            "metadata": {
+                "name": gang_name(job),
+                "namespace": meta["namespace"],
+                "labels": dict(meta.get("labels") or {}),
+                "annotations": _notes(job),
+                "ownerReferences": [owner_reference(job)],
+            },
+            "spec": {"minMember": least(job), "scheduleTimeoutSeconds": place_timeout_s(job)},
+        }
 
     def pod(self, pod: Object, job: Object) -> Object:
+        """With the annotations also, as Koordinator's other programs look for them on pods."""
         pod["metadata"]["annotations"].pop(GROUP_ANNOTATION, None)
-        name = gang_name(job)
-        notes = {
-            "name": name,
-            "min-available": str(least(job)),
-            "total-number": str(size(job)),
-            "mode": "Strict",
-            "waiting-time": f"{place_timeout_s(job)}s",
-            "groups": json.dumps([f"{job['metadata']['namespace']}/{name}"]),
-            "match-policy": "waiting-and-running",
-        }
-        return labelled(pod, {}, {f"{PREFIX}/{key}": value for key, value in notes.items()})
+        return labelled(pod, {POD_GROUP: gang_name(job)}, _notes(job))
+
+
+def _notes(job: Object) -> dict[str, str]:
+    name = gang_name(job)
+    notes = {
+        "name": name,
+        "min-available": str(least(job)),
+        "total-number": str(size(job)),
+        "mode": "Strict",
+        "waiting-time": f"{place_timeout_s(job)}s",
+        "groups": json.dumps([f"{job['metadata']['namespace']}/{name}"]),
+        "match-policy": "waiting-and-running",
+    }
+    return {f"{PREFIX}/{key}": value for key, value in notes.items()}

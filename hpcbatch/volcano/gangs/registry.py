@@ -13,7 +13,7 @@ from hpcbatch.volcano.gangs.chosen import SCHEDULER, scheduler_of
 from hpcbatch.volcano.gangs.coscheduling import Coscheduling
 from hpcbatch.volcano.gangs.facts import PLACE_TIMEOUT
 from hpcbatch.volcano.gangs.koordinator import Koordinator
-from hpcbatch.volcano.gangs.kueue import Kueue
+from hpcbatch.volcano.gangs.kueue import Kueue, check_roles
 from hpcbatch.volcano.gangs.none import NoGang
 from hpcbatch.volcano.gangs.port import Gang, Object
 from hpcbatch.volcano.gangs.volcano import VolcanoGang
@@ -44,6 +44,8 @@ def handed_over(volcano_job: Object, site: SiteConfig) -> Object:
         validate_job(volcano_job, find_queue=lambda _: {}, child_queues=lambda _: [])
     except ApiError as error:
         raise HpcBatchError(f"no valid Volcano Job: {error.message.partition(_DENIED)[2] or error.message}") from None
+    if site.scheduler is Scheduler.KUEUE:
+        check_roles(volcano_job)
     volcano_job = noted(volcano_job, PLACE_TIMEOUT, str(site.place_timeout_s))
     return noted(volcano_job, SCHEDULER, str(site.scheduler))
 

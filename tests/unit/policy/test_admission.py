@@ -16,7 +16,7 @@ from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.layout import NodeSize
 from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.site import QueueConfig, SiteConfig, Translation, Word
-from hpcbatch.model.spec import Arrangement, JobSpec
+from hpcbatch.model.spec import Arrangement, JobSpec, Sharing
 from hpcbatch.policy.admission import (
     Granted,
     admit,
@@ -26,6 +26,7 @@ from hpcbatch.policy.admission import (
     grant_walltime,
 )
 from hpcbatch.site.identity import Identity
+from hpcbatch.volcano import pod_needs
 
 GI = 1 << 30
 NODES = [NodeSize(cpus=4)] * 9
@@ -61,7 +62,7 @@ SITE = SiteConfig(
 def spec(**given: Any) -> JobSpec:
     chunk = {key: given.pop(key) for key in ("count", "cpus", "mem_bytes", "resources", "properties") if key in given}
     given.setdefault("chunks", (Chunk(**chunk),))
-    return JobSpec(dialect=Dialect.PBS, name="j", **given)
+    return JobSpec(**{"dialect": Dialect.PBS, "name": "j"} | given)
 
 
 def grant(asked: JobSpec, *, site: SiteConfig = SITE, owner: Identity = ALICE, state: str | None = "Open") -> Granted:
@@ -283,6 +284,24 @@ def test_all_memory_of_a_node(chunk: Chunk, queue: str, reserve: int, mem: int |
     site = replace(SITE, node_mem_reserve_bytes=reserve)
     (pod,) = layout_of(spec(chunks=(chunk,), queue=queue, whole_node_mem=True), site)
     assert pod.mem_bytes == mem
+
+
+@pytest.mark.parametrize(
+    ("dialect", "sharing", "chunk", "has", "requests"),
+    [
+        (Dialect.SLURM, Sharing.EXCLUSIVE, Chunk(), 2, 1),
+        (Dialect.SLURM, Sharing.EXCLUSIVE, Chunk(cpus=3), 4, 3),
+        (Dialect.SLURM, Sharing.EXCLUSIVE, Chunk(properties=("ib",)), 4, 1),
+        (Dialect.SLURM, Sharing.EXCLUSIVE, Chunk(cpus=9), 9, 9),
+        (Dialect.SLURM, Sharing.SHARED, Chunk(cpus=3, requested_cpus=1), 3, 3),
+        (Dialect.PBS, Sharing.EXCLUSIVE, Chunk(cpus=3), 3, 3),
+    ],
+)
+def test_all_cpus_of_a_node(dialect: Dialect, sharing: Sharing, chunk: Chunk, has: int, requests: int) -> None:
+    """Those of the smallest node that the job may run on; its pod requests what it asked for."""
+    (pod,) = layout_of(spec(dialect=dialect, sharing=sharing, chunks=(chunk,), queue="gpu"))
+    assert (pod.cpus, pod.cpus_of_pod) == (has, requests)
+    assert pod_needs.resources(pod, SITE)["requests"]["cpu"] == str(requests)
 
 
 def test_a_reserve_that_leaves_nothing() -> None:

@@ -116,11 +116,12 @@ def test_coscheduling() -> None:
     gang = GANGS[Scheduler.COSCHEDULING]
     group = gang.group(found, (), lambda _: 0)
     owner = group["metadata"].pop("ownerReferences")
+    again = {"pod-group.scheduling.sigs.k8s.io/match-policy": "waiting-and-running"}
     assert [(one["kind"], one["uid"], one["controller"]) for one in owner] == [("Job", "u-1", True)]
     assert group == {
         "apiVersion": "scheduling.x-k8s.io/v1alpha1",
         "kind": "PodGroup",
-        "metadata": {"name": "job-7-u", "namespace": "alice", "labels": {"hpcbatch.io/job-id": "7"}},
+        "metadata": {"name": "job-7-u", "namespace": "alice", "labels": {"hpcbatch.io/job-id": "7"} | again},
         "spec": {"minMember": 4, "scheduleTimeoutSeconds": 45},
     }
     assert gang.group_name(found) == "job-7-u"
@@ -129,14 +130,15 @@ def test_coscheduling() -> None:
         "scheduling.x-k8s.io/pod-group": "job-7-u",
         "pod-group.scheduling.sigs.k8s.io/name": "job-7-u",
         "pod-group.scheduling.sigs.k8s.io/min-available": "4",
+        **again,
     }
     assert pod["spec"]["schedulerName"] == "scheduler-plugins-scheduler"
     assert "affinity" not in pod["spec"]
 
 
 def test_koordinator() -> None:
-    pod = pod_of(made(Scheduler.KOORDINATOR, place_timeout_s=45), 0, 0)
-    assert told(pod) == {
+    found = made(Scheduler.KOORDINATOR, place_timeout_s=45)
+    notes = {
         "gang.scheduling.koordinator.sh/name": "job-7-u",
         "gang.scheduling.koordinator.sh/min-available": "4",
         "gang.scheduling.koordinator.sh/total-number": "4",
@@ -145,6 +147,13 @@ def test_koordinator() -> None:
         "gang.scheduling.koordinator.sh/groups": '["alice/job-7-u"]',
         "gang.scheduling.koordinator.sh/match-policy": "waiting-and-running",
     }
+    group = GANGS[Scheduler.KOORDINATOR].group(found, (), lambda _: 0)
+    assert (group["apiVersion"], group["metadata"]["name"]) == ("scheduling.sigs.k8s.io/v1alpha1", "job-7-u")
+    assert group["metadata"]["annotations"] == notes
+    assert group["spec"] == {"minMember": 4, "scheduleTimeoutSeconds": 45}
+    assert [one["uid"] for one in group["metadata"]["ownerReferences"]] == ["u-1"]
+    pod = pod_of(found, 0, 0)
+    assert told(pod) == {"pod-group.scheduling.sigs.k8s.io": "job-7-u", **notes}
     assert pod["spec"]["schedulerName"] == "koord-scheduler"
 
 
@@ -155,11 +164,22 @@ def test_kueue() -> None:
         "kueue.x-k8s.io/pod-group-name": "job-7-u",
         "kueue.x-k8s.io/pod-group-total-count": "4",
         "kueue.x-k8s.io/retriable-in-group": "false",
+        "kueue.x-k8s.io/role-hash": "mpimaster",
     }
     assert pod["spec"]["schedulerName"] == "default-scheduler"
     assert "n1" in json.dumps(pod["spec"]["affinity"])
     again = pod_of({**made(Scheduler.KUEUE), "status": {"retryCount": 1}}, 0, 0)
     assert told(again)["kueue.x-k8s.io/pod-group-name"] == "job-7-u-1", "the group of the run before is over"
+
+
+def test_kueue_takes_eight_kinds_of_pods() -> None:
+    given = job()
+    given["spec"]["tasks"] = [{**given["spec"]["tasks"][0], "name": f"t{each}"} for each in range(8)]
+    site = SiteConfig(scheduler=Scheduler.KUEUE)
+    assert len(handed_over(copy.deepcopy(given), site)["spec"]["tasks"]) == 8
+    given["spec"]["tasks"].append({**given["spec"]["tasks"][0], "name": "more"})
+    with pytest.raises(HpcBatchError, match=r"no group of more than 8 kinds of pods; by its chunks the job has 9"):
+        handed_over(given, site)
 
 
 def told(pod: dict[str, Any]) -> dict[str, str]:

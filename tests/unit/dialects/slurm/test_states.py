@@ -47,7 +47,15 @@ def test_tables_are_total() -> None:
     ],
 )
 def test_shown_reason(state: JobState, reason: Reason, message: str, shown: str) -> None:
-    assert states.shown_reason(state, reason, message) == shown
+    assert states.shown_reason(state, reason, message) == states.described_reason(state, reason, message) == shown
+
+
+def test_kueue_is_quoted() -> None:
+    """As Slurm does with its state_desc; the reason stays one of its own."""
+    said = "Kueue: couldn't assign flavors to pod set main: insufficient quota for cpu in flavor any"
+    assert states.described_reason(JobState.QUEUED, Reason.RESOURCES, said) == said
+    assert states.shown_reason(JobState.QUEUED, Reason.RESOURCES, said) == "Resources"
+    assert states.described_reason(JobState.RUNNING, Reason.NONE, said) == "None"
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from datetime import UTC
 import pytest
 
 from hpcbatch.dialects.slurm import seff, sstat
-from hpcbatch.dialects.slurm.errors import SlurmUsageError
+from hpcbatch.dialects.slurm.errors import SlurmAnswer, SlurmUsageError
 from hpcbatch.dialects.slurm.sacct import Facts, select_lines
 from hpcbatch.dialects.slurm.sacct_line import Line, View
 from hpcbatch.dialects.slurm.sacct_options import read_options
@@ -136,4 +136,7 @@ def test_seff_s_command_line() -> None:
     assert (options.text, options.debug) == ("12_3", True)
     with pytest.raises(SlurmUsageError, match="Bad job/step specified: abc"):
         seff.read_options(["abc"])
+    with pytest.raises(SlurmAnswer, match="Help menu") as answered:
+        seff.read_options(["--help"])
+    assert answered.value.code == 0
     assert seff.not_found().code == 2
