@@ -102,7 +102,7 @@ def _used_by_rows(rows: Iterable[JobRow]) -> dict[str, _Use]:
     for row in rows:
         for node, cpus in zip(row.hosts, row.cpus_per_host, strict=True):
             use = used.setdefault(node, _Use())
-            use.milli += 1000 * cpus
+            use.milli += 0 if row.frees_cpus else 1000 * cpus
             use.mem_bytes += (row.mem_bytes or 0) // len(row.hosts)
             use.jobs.add(str(row.job_id))
     return used

@@ -11,7 +11,7 @@ from hpcbatch.client.watch import wait_until
 from hpcbatch.errors import RefusedError, UnreachableError
 from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.row import JobRow
-from hpcbatch.model.state import JobState
+from hpcbatch.model.state import JobState, Reason
 from hpcbatch.record.state import state_of
 
 
@@ -79,7 +79,8 @@ def resume(api: TableApi, row: JobRow) -> Object:
 def _set_suspended(api: Api, row: JobRow, *, is_suspended: bool) -> Object:
     check_may_change_all(api, "suspends and resumes them")
     before = JobState.RUNNING if is_suspended else JobState.SUSPENDED
-    if not (row.state is before or row.array_indices or row.state.is_final):
+    waits = is_suspended and row.state is JobState.SUSPENDED and row.reason is Reason.RESOURCES  # to go on
+    if not (row.state is before or waits or row.array_indices or row.state.is_final):
         raise RefusedError(RefusalCode.NOT_RUNNING, f"job {row.job_id} is {row.state.value}")
     check_unfinished(row)
 

@@ -14,6 +14,9 @@ from hpcbatch.model.state import JobState, Reason
 from hpcbatch.typed import Any, Final, NamedTuple
 from hpcbatch.units import MAX_WALLTIME_S, check_time, parse_rfc3339
 
+CPUS_STAY: Final = "its CPUs stay taken: "
+"""With the reason behind it, the message of a suspended job that does not leave its CPUs to others."""
+
 
 class JobRow(NamedTuple):
     """What a listing shows of a job: the BatchJob's printer columns, a few hundred bytes."""
@@ -101,6 +104,11 @@ class JobRow(NamedTuple):
     submit_host: str = ""
     components: str = ""
     """How many a heterogeneous job has; in the row of one of them `1/3` (dialects.slurm.component_records)."""
+
+    @property
+    def frees_cpus(self) -> bool:
+        """Suspended, it leaves its CPUs to others."""
+        return self.state is JobState.SUSPENDED and not self.message.startswith(CPUS_STAY)
 
 
 def reservation_names(text: str) -> tuple[str, ...]:

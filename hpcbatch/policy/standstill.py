@@ -10,6 +10,7 @@ from __future__ import annotations
 from hpcbatch.dataclass import replace
 from hpcbatch.model.preemption import PreemptMode
 from hpcbatch.model.record import JobStatus
+from hpcbatch.model.row import CPUS_STAY
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.again import may_run_again
 from hpcbatch.policy.observed import Observed
@@ -75,4 +76,4 @@ def _still(
 
 
 def _stay(why: str) -> str:
-    return f"its CPUs stay taken: {why}"
+    return f"{CPUS_STAY}{why}"

@@ -187,14 +187,14 @@ def members_of(session: Session, target: Target) -> list[JobRow]:
 def ended_jobs(session: Session, line: Line, stats: frozenset[str]) -> tuple[list[Job], bool]:
     """The jobs of bhist and bacct with their records, and whether all that the line names are there."""
     from hpcbatch.dialects.lsf.rows import UNFINISHED, choice_of, number, unfolded
-    from hpcbatch.dialects.lsf.states import STAT
+    from hpcbatch.dialects.lsf.states import stat as stat_of
 
     if line.operands and line.operands != ("0",):
         named = parse_ids(line.operands)
         rows = rows_of_ids(session, named, ended=True)
         known = {number(row) for row in rows}
         is_complete = all(one.number in known for _, one in named)
-        return with_records(session, [row for row in rows if STAT[row.state] in stats]), is_complete
+        return with_records(session, [row for row in rows if stat_of(row) in stats]), is_complete
     choice = choice_of(line, session.user, stats)
     ended = bool(stats - UNFINISHED)
     rows = unfolded(all_rows(session, ended=ended), ended=ended)

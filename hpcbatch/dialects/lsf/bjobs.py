@@ -85,7 +85,7 @@ def table(rows: Sequence[JobRow], line: Line, now: datetime, zone: tzinfo) -> It
             yield from (f"{'':{_HOST_COLUMN}}{host}" for host in hosts[1:])
         if with_reasons:
             why = states.pending_reason(row) if not row.state.is_final else ""
-            yield f" {why if row.start_time is None else 'The job was suspended by its user or an administrator'};"
+            yield f" {why if row.start_time is None else states.suspension_reason(row)};"
 
 
 def _row(row: JobRow, host: str | None, zone: tzinfo, *, is_wide: bool) -> str:

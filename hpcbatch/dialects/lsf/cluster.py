@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hpcbatch.dialects.lsf.commands import Line, usage
 from hpcbatch.dialects.lsf.errors import LsfUsageError
 from hpcbatch.dialects.lsf.rows import slots_of
-from hpcbatch.dialects.lsf.states import STAT
+from hpcbatch.dialects.lsf.states import stat as stat_of
 from hpcbatch.model.row import JobRow, NodeRow, QueueRow
 from hpcbatch.typed import Final, NamedTuple
 
@@ -36,7 +36,7 @@ class Load(NamedTuple):
 def load_of(rows: Iterable[JobRow]) -> Load:
     count: Counter[str] = Counter()
     for row in rows:
-        stat = STAT[row.state]
+        stat = stat_of(row)
         count["PEND" if stat == "PSUSP" else stat] += row.cpus
     return Load(count["PEND"], count["RUN"], count["SSUSP"], count["USUSP"])
 
@@ -184,7 +184,7 @@ def host_loads(rows: Sequence[JobRow]) -> dict[str, Load]:
     counts: dict[str, Counter[str]] = {}
     for row in rows:
         for host, slots in slots_of(row):
-            counts.setdefault(host, Counter())[STAT[row.state]] += slots
+            counts.setdefault(host, Counter())[stat_of(row)] += slots
     return {host: Load(0, count["RUN"], count["SSUSP"], count["USUSP"]) for host, count in counts.items()}
 
 

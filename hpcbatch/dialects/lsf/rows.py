@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 
 from hpcbatch.dialects.lsf.commands import Line
-from hpcbatch.dialects.lsf.states import STAT
+from hpcbatch.dialects.lsf.states import stat as stat_of
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.indices import Indices
 from hpcbatch.model.members import by_array, rows_of, unended
@@ -39,7 +39,7 @@ class Choice(NamedTuple):
 
     def takes(self, row: JobRow) -> bool:
         return (
-            STAT[row.state] in self.stats
+            stat_of(row) in self.stats
             and self.user in {None, row.user}
             and self.queue in {None, row.queue}
             and (self.host is None or self.host in row.hosts)

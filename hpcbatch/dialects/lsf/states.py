@@ -79,7 +79,17 @@ TERM: Final[dict[Reason, tuple[str, int]]] = {
 
 
 def stat(row: JobRow) -> str:
+    """One that is to go on when its CPUs are free again is suspended by the system, no longer by anybody."""
+    if row.state is JobState.SUSPENDED and row.reason is Reason.RESOURCES:
+        return "SSUSP"
     return STAT[row.state]
+
+
+def suspension_reason(row: JobRow) -> str:
+    """Of one that has started."""
+    if row.state is JobState.SUSPENDED and row.reason is Reason.RESOURCES:
+        return "The job goes on when its job slots are free again"
+    return "The job was suspended by its user or an administrator"
 
 
 def has_ended(row: JobRow) -> bool:

@@ -99,11 +99,14 @@ def check_dependency(asked: Asked, life: Life, told: str) -> None:
 
 
 def check_room(life: Life, cpus: int) -> None:
-    """Neither the nodes nor a queue may hold more at once than they have room for."""
+    """Neither the nodes nor a queue may hold more at once than they have room for. A suspended job leaves its CPUs to
+    others; for its queue it counts on.
+    """
     whole = [
         run for run in life.stage.log.runs if not run.is_wounded
     ]  # a pod that is lost makes room before the others
-    for runs, room in (whole, cpus), ([run for run in whole if run.queue == SMALL], SMALL_CPUS):
+    spells = [spell for run in whole for spell in run.spells]
+    for runs, room in (spells, cpus), ([run for run in whole if run.queue == SMALL], SMALL_CPUS):
         most, when = overlap((run, run.cpus) for run in runs)
         at_once = [run for run in runs if run.begun <= when <= (run.ended or when)]
         altered = [asked for asked in life.asked.values() if any(run.name == asked.spec.name for run in at_once)]

@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hpcbatch.api.informer import Informer
 from hpcbatch.api.port import Object, WatchEvent
@@ -50,6 +50,19 @@ class Run:
     nodes: frozenset[str] = frozenset()
     is_wounded: bool = False
     """A pod of its gang was lost or has failed: it must not go on."""
+    stops: list[tuple[float, float | None]] = field(default_factory=list)
+    """When it stood still, suspended."""
+
+    @property
+    def spells(self) -> list[Run]:
+        """It, as it ran between: then it has its CPUs."""
+        found, begun = [], self.begun
+        for stopped, went_on in self.stops:
+            found.append(replace(self, begun=begun, ended=stopped))
+            if went_on is None:
+                return found
+            begun = went_on
+        return [*found, replace(self, begun=begun)]
 
 
 @dataclass
@@ -209,8 +222,12 @@ class Stage(PlayKubelet):
                 playing.timer.cancel()
             playing.left_s -= now - playing.goes_on_since
             playing.goes_on_since = None
+            if playing.run is not None:
+                playing.run.stops.append((now, None))
         elif not is_stopped and playing.goes_on_since is None:
             playing.goes_on_since = now
+            if playing.run is not None and playing.run.stops:
+                playing.run.stops[-1] = playing.run.stops[-1][0], now
             if not playing.script.is_endless:
                 playing.timer = threading.Timer(max(0.0, playing.left_s), self._finish, (playing,))
                 playing.timer.start()

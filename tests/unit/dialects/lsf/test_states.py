@@ -6,8 +6,13 @@ import pytest
 
 from hpcbatch.dialects.lsf import states
 from hpcbatch.dialects.lsf.errors import REFUSED
+from hpcbatch.model.chunk import Chunk
+from hpcbatch.model.dialect import Dialect
+from hpcbatch.model.record import JobRecord, JobStatus
 from hpcbatch.model.refusal import RefusalCode
+from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.state import JobState, Reason
+from hpcbatch.record.rows import row_of
 
 
 def test_tables_are_total() -> None:
@@ -15,6 +20,14 @@ def test_tables_are_total() -> None:
     assert states.PENDING.keys() == set(Reason)
     assert REFUSED.keys() == set(RefusalCode)
     assert set(states.STAT.values()) <= set(states.ORDER)
+
+
+def test_who_waits_to_go_on_is_suspended_by_the_system() -> None:
+    spec, status = JobSpec(dialect=Dialect.LSF, name="j", chunks=(Chunk(),)), JobStatus(state=JobState.SUSPENDED)
+    job = row_of(JobRecord(job_id=1, namespace="n", object_name="o", spec=spec, status=status, queue="q"))
+    assert states.stat(job) == "USUSP"
+    waits = job._replace(reason=Reason.RESOURCES)
+    assert (states.stat(waits), states.suspension_reason(waits)[:16]) == ("SSUSP", "The job goes on ")
 
 
 ENDS = [
