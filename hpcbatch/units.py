@@ -89,6 +89,12 @@ def hms(seconds: int) -> str:
     return f"{seconds // 3600:02d}:{seconds % 3600 // 60:02d}:{seconds % 60:02d}"
 
 
+def hm(seconds: int) -> str:
+    """Write seconds as `H:MM`, rounded up to whole minutes."""
+    minutes = -(-seconds // 60)
+    return f"{minutes // 60}:{minutes % 60:02d}"
+
+
 def rfc3339(when: datetime) -> str:
     """Write an aware time as Kubernetes does: whole seconds, UTC, `2026-11-21T10:17:35Z`."""
     return f"{when.astimezone(UTC).replace(tzinfo=None).isoformat(timespec='seconds')}Z"

@@ -34,6 +34,7 @@ _BROKEN_PIPE = 141  # the same for SIGPIPE
 
 
 _IN_JOB = "/hpcbatch/run/job/bin"
+_LEFT: list[object] = []
 
 
 class EndedError(Exception):
@@ -151,6 +152,13 @@ def run(command: str, body: Callable[[Session], int], describe: Callable[[Sessio
     """
     gc.disable()
     os._exit(outcome(command, body, describe))
+
+
+def leave(*values: object) -> None:
+    """The process ends with these as they are: to take 10,000 jobs apart when a function returns costs a seventh of a
+    `qstat -f`. For a command that ends next.
+    """
+    _LEFT.extend(values)
 
 
 def outcome(command: str, body: Callable[[Session], int], describe: Callable[[Session], Describe]) -> int:

@@ -96,7 +96,7 @@ def _command(definition: Definition, catalog: Catalog) -> click.Command:
 
 
 _OWN = (
-    click.Option(["--dialect"], metavar="pbs|slurm", help="For qsub or for sbatch. Required."),
+    click.Option(["--dialect"], metavar="pbs|slurm|lsf", help="For qsub, sbatch or bsub. Required."),
     click.Option(["-o", "--output"], metavar="FILE", help="Where to write; without it, standard output."),
     click.Option(["--force"], is_flag=True, help="Overwrite FILE."),
 )
@@ -128,7 +128,7 @@ def _writer(definition: Definition, catalog: Catalog) -> Callable[..., None]:
 
         written = [name for name, door in DIALECTS.items() if door.has_templates]
         if dialect not in written:
-            known = " or ".join(written)
+            known = " or ".join(filter(None, (", ".join(written[:-1]), *written[-1:])))
             found = f"is missing: expected {known}" if dialect is None else f"must be {known}, not {dialect!r}"
             raise UsageError(f"template {definition.name}: --dialect {found}")
         named = {parameter.name: given[parameter.variable] for parameter in definition.parameters}
@@ -166,9 +166,16 @@ def _writer(definition: Definition, catalog: Catalog) -> Callable[..., None]:
 
 
 def _check_accepted(session: Session, template: str, script: str, dialect: str) -> None:
-    """Have the script read as qsub or sbatch will read it, so that its user does not meet their refusal."""
-    from hpcbatch.dialects.registry import door
+    """Have the script read as the command that submits it will read it, so that its user does not meet its refusal. A
+    template of a site's own may know fewer dialects.
+    """
+    from hpcbatch.dialects.registry import DIALECTS, door
 
+    directives = {name: each.directive for name, each in DIALECTS.items() if each.directive}
+    has = {name for name, start in directives.items() if any(line.startswith(start) for line in script.splitlines())}
+    if has and dialect not in has:
+        other = directives[min(has)]
+        raise HpcBatchError(f"template {template}: it is not made for {dialect}: it writes lines with {other}")
     try:
         door(dialect).read_script(f"{template}.sh", script.encode(), session.now, [], {})
     except HpcBatchError as error:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from hpcbatch.api.client import TableApi
 from hpcbatch.api.nodes import is_reserved
 from hpcbatch.api.port import Api, Object
-from hpcbatch.api.resources import NODES, PODS
+from hpcbatch.api.resources import HYPERNODES, NODES, NUMATOPOLOGIES, PODS
 from hpcbatch.client.listing import list_rows
-from hpcbatch.errors import ForbiddenError, HpcBatchError
+from hpcbatch.errors import ForbiddenError, HpcBatchError, NotFoundError
+from hpcbatch.model.grouping import tiers_of
 from hpcbatch.model.labels import JOB_ID_LABEL, NODE_COMMENT, NODE_COMMENT_BY, NODE_COMMENT_TIME
 from hpcbatch.model.node_marks import marks_of
 from hpcbatch.model.row import JobRow, NodeRow
 from hpcbatch.model.text import printable, printable_tree
+from hpcbatch.typed import TYPE_CHECKING
 from hpcbatch.units import cpu_milli, memory_bytes, parse_rfc3339
+
+if TYPE_CHECKING:
+    from hpcbatch.model.cpu_topology import CpuTopology
 
 
 def list_nodes(api: TableApi, namespace: str) -> list[NodeRow]:
@@ -32,6 +37,34 @@ def node_labels(api: Api) -> dict[str, dict[str, str]]:
     """The labels of each node that `list_nodes` has."""
     found = (node["metadata"] for node in api.list(NODES).items if not is_reserved(node))
     return {metadata["name"]: dict(metadata.get("labels") or {}) for metadata in found}
+
+
+def cpu_topologies(api: Api) -> dict[str, CpuTopology]:
+    """By the names of the nodes; of those that Volcano's resource-exporter describes, if it is there."""
+    from hpcbatch.model.cpu_topology import cpu_topology
+
+    try:
+        found = api.list(NUMATOPOLOGIES).items
+    except (NotFoundError, ForbiddenError):
+        return {}
+    return {obj["metadata"]["name"]: cpu_topology(obj) for obj in found}
+
+
+def with_hypernodes(
+    api: Api, nodes: Mapping[str, Mapping[str, str]], levels: Iterable[str]
+) -> dict[str, dict[str, str]]:
+    """The labels of nodes, and those that Volcano's HyperNodes are to say among `levels`."""
+    found = {name: dict(labels) for name, labels in nodes.items()}
+    if tiers := tiers_of(levels):
+        from hpcbatch.policy.hypernodes import labels_of_tiers
+
+        try:
+            hypernodes = api.list(HYPERNODES).items
+        except NotFoundError:  # this Volcano has none
+            return found
+        for name, more in labels_of_tiers(hypernodes, nodes, tiers).items():
+            found[name] |= more
+    return found
 
 
 def count_nodes(api: Api) -> int:

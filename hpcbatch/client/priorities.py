@@ -10,12 +10,14 @@ from hpcbatch.client.listing import list_rows
 from hpcbatch.client.nodes import list_nodes
 from hpcbatch.model.account_tree import association_for
 from hpcbatch.model.accounts import Accounts
+from hpcbatch.model.limit_use import InUse
 from hpcbatch.model.priority import Factors, PriorityConfig
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.share import Share
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.account_limits import Standing
 from hpcbatch.policy.fairshare import HALF_LIVES, committed, raw_usage, run_of, shares_of
+from hpcbatch.policy.limit_use import in_use
 from hpcbatch.policy.priority import Cluster, factors_of
 from hpcbatch.typed import NamedTuple
 
@@ -39,14 +41,24 @@ class Ranks(NamedTuple):
     config: PriorityConfig
     now: datetime
 
-    def shares(self) -> dict[int, Share]:
-        """Of all associations, by number. What a job used counts from its start to its end, or until now."""
+    def rows(self) -> list[JobRow]:
+        """The jobs whose usage still counts."""
         half_life_s = self.config.half_life_s
         since = self.now - timedelta(seconds=HALF_LIVES * half_life_s) if half_life_s else None
-        rows = list_rows(self.api, self.namespace, since=since)
+        return list_rows(self.api, self.namespace, since=since)
+
+    def shares(self, rows: Iterable[JobRow] | None = None) -> dict[int, Share]:
+        """Of all associations, by number. What a job used counts from its start to its end, or until now. `rows` are
+        those of `rows()`, where they have been read.
+        """
+        rows = self.rows() if rows is None else rows
         runs = (run for row in rows if (run := run_of(row, self.now)) is not None)
-        usage = raw_usage(self.accounts, runs, self.now.timestamp(), half_life_s)
+        usage = raw_usage(self.accounts, runs, self.now.timestamp(), self.config.half_life_s)
         return shares_of(self.accounts, usage, self.config)
+
+    def in_use(self, accounts: Accounts, rows: Iterable[JobRow]) -> InUse:
+        """What limits count, of the jobs of `rows()`; `accounts`: those that are shown."""
+        return in_use(accounts, rows, self.now, self.config.half_life_s)
 
     def committed(self) -> dict[int, dict[str, int]]:
         """What running jobs may still use, by the association's number."""

@@ -189,6 +189,8 @@ def _has_settled(obj: Object) -> bool:
     if "suspended" in spec and state in {JobState.RUNNING, JobState.SUSPENDED}:
         from hpcbatch.record.batchjob import is_suspended
 
+        if state is JobState.SUSPENDED and status.get("reason") == Reason.RESOURCES:
+            return True  # it goes on when its CPUs are free again
         return (state is JobState.SUSPENDED) == is_suspended(spec, status.get("runCount", 0))
     is_held = bool(spec.get("hold") or spec.get("adminHolds"))
     if state in {JobState.QUEUED, JobState.WAITING}:

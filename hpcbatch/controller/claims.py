@@ -28,6 +28,7 @@ class Claims:
         """The jobs of the plan by its names for them; both change."""
         self._released, self._waiting = released, waiting
         self.rules = Preemptions(SiteConfig(), Owners(first_accounts(), frozenset()))
+        self._claimants: dict[str, JobRecord] = {}
         self._by: dict[str, str] = {}
         """Running job → the waiting one for which it ends."""
         self.touched: set[str] = set()
@@ -51,6 +52,10 @@ class Claims:
     def note(self, job_id: str, record: JobRecord | None) -> None:
         """Of a job that waits with a claim; None: it has none, or does not wait."""
         preempting = None if record is None else record.status.preempting
+        if record is None or preempting is None:
+            self._claimants.pop(job_id, None)
+        else:
+            self._claimants[job_id] = record
         victims = () if preempting is None else preempting.victims
         now = {plan_id(victim.job) for victim in victims if self._run_of(victim) is not None}
         before = {victim for victim, by in self._by.items() if by == job_id}
@@ -58,6 +63,11 @@ class Claims:
             del self._by[victim]
         self._by |= dict.fromkeys(now, job_id)
         self.touched |= before ^ now
+
+    def renew(self) -> None:
+        """Other jobs run now: those for which others end may have become known before these."""
+        for job_id, record in tuple(self._claimants.items()):
+            self.note(job_id, record)
 
     def forget(self, victim: str) -> None:
         """Its run is over."""

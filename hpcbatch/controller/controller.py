@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from hpcbatch.api.informer import Informer, WorkQueue, object_key
 from hpcbatch.api.port import Api, Object, WatchEvent
-from hpcbatch.api.resources import BATCHJOBS, NAMESPACES, NODES, PODS, QUEUES
+from hpcbatch.api.resources import BATCHJOBS, NAMESPACES, PODS, QUEUES
 from hpcbatch.controller.archive import Archive
 from hpcbatch.controller.arrays import Arrays
 from hpcbatch.controller.deliveries import Deliveries
@@ -19,9 +19,11 @@ from hpcbatch.controller.ended import Ended
 from hpcbatch.controller.exchanges import Exchanges
 from hpcbatch.controller.intake import REFUSED_KEPT_S, Intake, state_of
 from hpcbatch.controller.job_pods import JobPods
+from hpcbatch.controller.let_in import LetIn
 from hpcbatch.controller.license_gate import LicenseGate
 from hpcbatch.controller.live_usage import LiveUsage, ReadLog
 from hpcbatch.controller.mail import Mailer
+from hpcbatch.controller.node_cache import NodeCache
 from hpcbatch.controller.node_marks import NodeMarks
 from hpcbatch.controller.node_offers import NodeOffers
 from hpcbatch.controller.node_rooms import NodeRooms
@@ -31,6 +33,7 @@ from hpcbatch.controller.own_gangs import OwnGangs
 from hpcbatch.controller.own_writes import LAG_S, OwnWrites
 from hpcbatch.controller.past_usage import PastUsage
 from hpcbatch.controller.plan_gate import PlanGate
+from hpcbatch.controller.pod_cpus import PodCpus
 from hpcbatch.controller.pod_requests import PodRequests
 from hpcbatch.controller.records import Admitted, record_of, remove, write_status
 from hpcbatch.controller.refused_pods import RefusedPods
@@ -57,6 +60,7 @@ from hpcbatch.policy.array_gate import array_gate, in_route
 from hpcbatch.policy.deadlines import with_grant_of, without_grant
 from hpcbatch.policy.decide import decide
 from hpcbatch.policy.observed import Decision, Observed
+from hpcbatch.policy.preempted import sooner
 from hpcbatch.policy.settled import is_settled
 from hpcbatch.volcano import job_names
 
@@ -65,6 +69,7 @@ _WAITING_LOOK_S = 30.0  # how often the numbers in a waiting job's reason are re
 _COMMAND_AGAIN_S = 5.0  # Volcano may be killed between taking a Command and carrying it out
 _HUNG_S = 300.0  # far more than all of a job's API requests take if each times out
 _SITE_LOOK_S = 0.5
+_NODES_S = 5.0  # how long jobs wait at the start for what nodes have by other objects, not to be taken for impossible
 _WORKERS = 2
 _OF_PLAN = frozenset({Reason.PRIORITY, Reason.LIMIT, Reason.RESERVED, Reason.MAINTENANCE, Reason.RESERVATION})
 """What the plan keeps back: it wakes those jobs by itself."""
@@ -99,7 +104,7 @@ class Controller:
         self._batchjobs = Informer(api, BATCHJOBS, on_event=self._on_batchjob)
         self._volcano_jobs = VolcanoJobs(api, on_event=self._on_volcano_job)
         self._pods = Informer(api, PODS, on_event=self._on_pod)
-        self._nodes = Informer(api, NODES, on_event=self._on_node)
+        self._nodes = NodeCache(api, on_event=self._on_node)
         self._offers = NodeOffers()
         self._job_pods = JobPods(api, self._pods, self._nodes)
         self._start_bar = StartBar(api)
@@ -155,6 +160,7 @@ class Controller:
         )
         self.mailer = Mailer(api, lambda: self._site.mail if self.has_site else None)
         self._usage = LiveUsage(read_log, self._job_pods.running, self._queue.add) if read_log else None
+        self._pod_cpus = PodCpus(api)
         self._plan = PlanGate(
             self._batchjobs,
             self._volcano_jobs.informer,
@@ -164,6 +170,7 @@ class Controller:
             usage=PastUsage(self._batchjobs, history),
             wake=self._queue.add_after,
             is_ours=self._shard.has,
+            suspends=lambda: not self._pod_cpus.why_none,
         )
         self._intake.foresee = self._plan.foresee
         self._desk = ReservationDesk(
@@ -193,9 +200,12 @@ class Controller:
             switches=self._intake.switches,
             withdrawn=self._plan.withdrawn,
             preempted=self._plan.preempted,
+            pod_cpus=self._pod_cpus,
+            may_go_on=self._plan.may_go_on,
         )
         self._statuses = Statuses(api, self._own_writes, wake=self._queue.add, mail=self.mailer.look)
         self._licenses = LicenseGate(self._volcano_jobs, wake=self._queue.add)
+        self._let_in = LetIn(api, self._sites) if makes_pods else None
         self._runs = Runs(
             api,
             self._sites,
@@ -205,6 +215,7 @@ class Controller:
             start_bar=self._start_bar,
             licenses=self._licenses,
             plan=self._plan,
+            let_in=self._let_in,
             wrote=self._own_writes.add,
         )
         self._open_requests = OpenRequests(api, self._requests, self._observer, self._runs, self._own_writes)
@@ -243,6 +254,8 @@ class Controller:
             self._threads.append(self._archive.thread)
         if self._usage is not None:
             self._threads.append(self._usage.thread)
+        if self._let_in is not None:
+            self._threads.append(self._let_in.thread)
 
     def start(self) -> None:
         self._sites.start()
@@ -256,7 +269,7 @@ class Controller:
 
     def stop(self) -> None:
         self._stopping.set()
-        for part in (self._archive, self._usage, self._queue, self._plan, self._desk, self._own_gangs):
+        for part in (self._archive, self._usage, self._let_in, self._queue, self._plan, self._desk, self._own_gangs):
             if part is not None:
                 part.stop()
         for informer in self._informers:
@@ -291,7 +304,7 @@ class Controller:
         # those that `start` has not started yet have no ident
         dead = [thread.name for thread in self._threads if thread.ident is not None and not thread.is_alive()]
         dead += [informer.name for informer in self._informers if informer.has_died]
-        dead += [*self.mailer.dead, *([] if self._own_gangs is None else self._own_gangs.dead)]
+        dead += [*self._nodes.dead, *self.mailer.dead, *([] if self._own_gangs is None else self._own_gangs.dead)]
         return f"threads have ended: {', '.join(dead)}" if dead else ""
 
     @property
@@ -395,6 +408,7 @@ class Controller:
         self._plan.on_site()
         if not self.has_site:  # the accounts are in force before it
             return
+        self._nodes.on_site(self._site)
         if self._own_gangs is not None:
             self._own_gangs.on_site(self._site)
         queues = self._site.queues
@@ -416,6 +430,7 @@ class Controller:
         while not self._sites.is_in_force.wait(timeout=_SITE_LOOK_S):
             if self._stopping.is_set():
                 return
+        self._nodes.wait_for_more(_NODES_S)
         while not self._stopping.is_set():
             key = self._queue.get()
             if key is None:
@@ -533,6 +548,9 @@ class Controller:
             now, is_last = replace(record, status=decision.status), is_alone and is_settled(decision)
             if (not_yet_s := self._statuses.write(job, now, volcano_job, is_settled=is_last)) is not None:
                 return not_yet_s
+        if record.status.state is JobState.SUSPENDED:
+            cpus_s = self._pod_cpus.carry_out(job, decision.status, self._job_pods.running(job.obj), seen.now)
+            decision = replace(decision, look_again_s=sooner(decision.look_again_s, cpus_s))
         if decision.delete and seen.volcano_job is not None:
             self._volcano_jobs.remove(record, seen.volcano_job.uid)
             self._job_pods.forget_ended(job.key)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from hpcbatch.api.port import Api, Object
-from hpcbatch.api.resources import BATCHJOBS, CONFIGMAPS, SECRETS, VOLCANO_JOBS
+from hpcbatch.api.resources import BATCHJOBS, CLAIM_TEMPLATES, CONFIGMAPS, SECRETS, VOLCANO_JOBS
 from hpcbatch.controller.archive import Archive
 from hpcbatch.controller.arrays import Arrays
 from hpcbatch.controller.deliveries import Deliveries, owes_output
@@ -21,8 +21,11 @@ from hpcbatch.controller.site_source import SiteSource
 from hpcbatch.controller.start_bar import StartBar
 from hpcbatch.controller.volcano_jobs import VolcanoJobs
 from hpcbatch.dataclass import replace
+from hpcbatch.errors import HpcBatchError
+from hpcbatch.model.record import JobRecord
 from hpcbatch.policy.again import may_run_again, with_members_again
 from hpcbatch.volcano import job_names
+from hpcbatch.volcano.device_claims import template_name
 
 _MAIL_LOOK_S = 30.0
 
@@ -95,6 +98,8 @@ class Ended:
         self._deliveries.remove(record)
         remove(self._api, VOLCANO_JOBS, job_names.job_name(record.job_id), namespace)
         remove(self._api, CONFIGMAPS, job_names.conf_name(record.job_id), namespace)
+        for name in self._claim_templates(record):
+            remove(self._api, CLAIM_TEMPLATES, name, namespace)
         self._start_bar.forget(record.job_id)
         self._runs.forget_conf(record.job_id)
         # the members of an array have its Secret; one that is kept goes with the record, which owns it
@@ -102,6 +107,14 @@ class Ended:
             remove(self._api, SECRETS, job.obj["spec"].get("submissionSecret", ""), namespace)
         self._job_pods.forget_ended(job.key)
         self._wrote(self._mark_cleaned(job))
+
+    def _claim_templates(self, record: JobRecord) -> set[str]:
+        """Those that the job has by the site as it is; others go with its record, which owns them."""
+        site = self._sites.in_force.config
+        try:
+            return {template_name(record.job_id, chunk, site) for chunk in record.status.layout} - {""}
+        except HpcBatchError:  # the site has changed since the job was admitted
+            return set()
 
     def _mark_cleaned(self, job: Admitted) -> Object:
         cleaned = {"status": {"cleaned": True}}

@@ -12,6 +12,7 @@ from hpcbatch.controller.job_pods import JobPods
 from hpcbatch.controller.kueue_reasons import why_kueue_waits
 from hpcbatch.controller.live_usage import LiveUsage
 from hpcbatch.controller.node_rooms import NodeRooms
+from hpcbatch.controller.pod_cpus import PodCpus
 from hpcbatch.controller.records import Admitted
 from hpcbatch.controller.site_source import SiteSource
 from hpcbatch.controller.start_bar import StartBar
@@ -19,12 +20,14 @@ from hpcbatch.controller.volcano_jobs import VolcanoJobs
 from hpcbatch.dataclass import replace
 from hpcbatch.model.queue_switches import Switches
 from hpcbatch.model.record import HostUsage, JobRecord, Preempted
-from hpcbatch.model.state import Reason
+from hpcbatch.model.state import JobState, Reason
 from hpcbatch.model.step import MAX_STEPS
+from hpcbatch.policy.freed_cpus import has_its_cpus
 from hpcbatch.policy.observed import Observed, PodView, Waiting
 from hpcbatch.policy.plausible import NodeSize, plausible_usage
 from hpcbatch.policy.pod_creation import Refusals
 from hpcbatch.policy.reserved import ends_at, is_deleted
+from hpcbatch.policy.standstill import is_suspended_for_another
 from hpcbatch.policy.stops import stopped_because
 from hpcbatch.policy.views import problem_from_events
 from hpcbatch.policy.waiting import explain
@@ -55,13 +58,33 @@ class Observer:
         switches: Callable[[str], Switches],
         withdrawn: Callable[[JobRecord], Waiting | None],
         preempted: Callable[[JobRecord], Preempted | None],
+        pod_cpus: PodCpus,
+        may_go_on: Callable[[JobRecord], bool],
     ) -> None:
         self._api, self._sites, self._volcano_jobs, self._job_pods = api, sites, volcano_jobs, job_pods
         self._rooms, self._refusals, self._dependents = rooms, refusals, dependents
         self._start_bar, self._usage, self._switches, self._withdrawn = start_bar, usage, switches, withdrawn
-        self._preempted = preempted
+        self._preempted, self._pod_cpus, self._may_go_on = preempted, pod_cpus, may_go_on
 
     def observe(self, job: Admitted) -> Observed:
+        return self._with_cpus(job, self._observed(job))
+
+    def _with_cpus(self, job: Admitted, seen: Observed) -> Observed:
+        """Of a job that is suspended, or is to be."""
+        status = job.record.status
+        is_still = status.state is JobState.SUSPENDED
+        if not (is_still or seen.is_suspended or is_suspended_for_another(status)):
+            return seen
+        pods = self._job_pods.running(job.obj)
+        waits = is_still and status.frees_cpus and not (seen.is_suspended or seen.delete_requested)
+        return replace(
+            seen,
+            why_not_freed=self._pod_cpus.why_not_freed(job.key, pods),
+            has_cpus=has_its_cpus(pods),
+            may_go_on=waits and self._may_go_on(job.record),
+        )
+
+    def _observed(self, job: Admitted) -> Observed:
         record, now, site = job.record, datetime.now(UTC), self._sites.in_force.config
         made = self._volcano_jobs.of(job)
         volcano_job = None if made is None else self._volcano_jobs.view(job, made)

@@ -33,6 +33,7 @@ from hpcbatch.model.reservation import Reserved
 from hpcbatch.model.site import Policy, SiteConfig
 from hpcbatch.model.state import WAITING, JobState, Reason
 from hpcbatch.policy.deadlines import with_grant_of
+from hpcbatch.policy.going_on import going_on_id
 from hpcbatch.policy.observed import Waiting
 from hpcbatch.policy.plan.outcome import Expected, Held, Plan, Preemption, Release, Why
 from hpcbatch.policy.plan.snapshot import Node, RunningJob
@@ -94,6 +95,7 @@ class PlanGate:
         usage: PastUsage,
         wake: Callable[[Key, float], None],
         is_ours: Callable[[Object], bool] = lambda _: True,
+        suspends: Callable[[], bool] = lambda: True,
     ) -> None:
         self._sites, self._nodes, self._rooms, self._wake = sites, nodes, rooms, wake
         self._lock = threading.RLock()
@@ -104,6 +106,7 @@ class PlanGate:
             lambda: sites.accounts.in_force,
             PlanOrder(usage),
             is_ours=is_ours,
+            suspends=suspends,
         )
         self._ranks, self._news = PlanRanks(self._world, sites, usage, self._lock), PlanNews()
         self._plan = Plan(now_s=0.0)
@@ -298,6 +301,27 @@ class PlanGate:
     def _stalled(self, released: Released) -> str:
         return released.stalled_text(self._sites.in_force.config.place_timeout_s)
 
+    # Jobs that are suspended
+
+    def may_go_on(self, record: JobRecord) -> bool:
+        """Whether a suspended job that left its CPUs to others gets them again: it holds them from then on."""
+        if self._sites.in_force.config.policy is Policy.VOLCANO:
+            return True  # its nodes grant them when they have them
+        job_id = plan_id(record.job_id)
+        with self._lock:
+            world = self._world
+            world.refresh(time.time())
+            if job_id not in world.released or world.claims.is_victim(job_id):
+                return False  # the job for which it was suspended goes first
+            if job_id in world.going_on.jobs:
+                if world.is_changed and self._may_plan():
+                    self._make()
+                if self._releases.pop(going_on_id(job_id), None) is None:
+                    self._changed.set()
+                    return False
+            world.let_go_on(job_id, time.time())
+            return True
+
     # Jobs that end for others
 
     def preempted(self, record: JobRecord) -> Preempted | None:
@@ -407,6 +431,7 @@ class PlanGate:
             starting = [*self._releases, *self._preemptions]
             now = [self._world.keys[job_id] for job_id in starting if job_id in self._world.waiting]
             now += [self._world.keys[job_id] for job_id in self._world.claims.untold()]
+            now += [self._world.keys[one] for one in self._world.going_on.jobs if going_on_id(one) in self._releases]
             later = [self._world.keys[job_id] for job_id in self._changes()]
         for key in now:
             self._wake(key, 0.0)

@@ -12,6 +12,7 @@ from hpcbatch.api.informer import Informer, object_key
 from hpcbatch.api.port import Object, WatchEvent
 from hpcbatch.controller.bound_pods import BoundPods
 from hpcbatch.controller.claims import Claims
+from hpcbatch.controller.going_on import GoingOn, lacking
 from hpcbatch.controller.groupings import Groupings
 from hpcbatch.controller.plan_order import PlanOrder, Reordered, is_member_of
 from hpcbatch.controller.plan_reservations import PlanReservations, names_in
@@ -26,6 +27,7 @@ from hpcbatch.model.record import JobRecord
 from hpcbatch.model.reservation import Reserved
 from hpcbatch.model.site import QueueConfig, SiteConfig
 from hpcbatch.model.state import JobState, Reason
+from hpcbatch.policy.going_on import DEPTH, LINE, going_on_id, job_that_goes_on
 from hpcbatch.policy.in_reservations import reservation_of
 from hpcbatch.policy.owners import Owners
 from hpcbatch.policy.plan.outcome import Plan
@@ -45,6 +47,7 @@ from hpcbatch.policy.planned import (
 from hpcbatch.policy.preemption import Preemptions
 from hpcbatch.policy.running_limits import running_limits
 from hpcbatch.policy.spent import is_counted
+from hpcbatch.record.batchjob import is_suspended
 from hpcbatch.record.rows import UNREADABLE
 from hpcbatch.site.reservations import without_reservations
 from hpcbatch.volcano import job_names
@@ -64,12 +67,15 @@ class PlanWorld:
         order: PlanOrder,
         *,
         is_ours: Callable[[Object], bool] = lambda _: True,
+        suspends: Callable[[], bool] = lambda: True,
     ) -> None:
-        """`is_ours`: whether a BatchJob is this controller's. Another shard's jobs that have Volcano Jobs take room and
+        """`suspends`: whether suspended jobs leave their CPUs to others.
+        `is_ours`: whether a BatchJob is this controller's. Another shard's jobs that have Volcano Jobs take room and
         count against limits; those that wait are not planned.
         """
         self.order, self._is_ours = order, is_ours
         self._of_others: set[str] = set()
+        self._suspends = suspends
         self._batchjobs, self._volcano_jobs, self._site, self._accounts = batchjobs, volcano_jobs, site, accounts
         self._owners = Owners(first_accounts(), frozenset())
         self._seen_site: SiteConfig | None = None
@@ -83,6 +89,7 @@ class PlanWorld:
         self.records: dict[str, JobRecord] = {}
         """Of those that wait."""
         self.claims = Claims(self.released, self.records)
+        self.going_on = GoingOn()
         self.keys: dict[str, Key] = {}
         """The BatchJobs of both, by the plan's names."""
         self.last: set[str] = set()
@@ -180,6 +187,9 @@ class PlanWorld:
         """Bring everything up to the last event."""
         self._now_s = now_s
         self._look_at_site()
+        if self.claims.rules.suspends is not self._suspends():
+            self.claims.rules.suspends = self._suspends()
+            self._changed_released.update(self.released)
         if self._reserved.refresh(self._site().reservations, now_s):
             self._planner.set_reservations(self._reserved.times)
             self.is_changed = True
@@ -192,6 +202,7 @@ class PlanWorld:
                 self._look_at_job(changed.pop(), now_s)
         finally:
             self._changed_jobs |= changed
+        self.claims.renew()
         self._changed_released |= self.claims.touched
         self.claims.touched.clear()
         for job_id in self._changed_released:
@@ -234,6 +245,7 @@ class PlanWorld:
         # a controller that was killed may have made one, but not written that down
         is_adopted = not has_one and known is None and released is None and self._has_volcano_job(record)
         if has_one or is_adopted or state is not JobState.QUEUED:
+            self.going_on.note(record, is_suspended=is_suspended(obj["spec"], record.status.run_count))
             self._keep_released(number, record, now_s)
             self.released[number].is_fresh |= is_adopted
         elif Reason(status.get("reason", Reason.NONE)) in _KEPT_BY_OTHERS or number in self.blocked or not is_ours:
@@ -371,18 +383,44 @@ class PlanWorld:
             released.take_note_of(self._pods.of_job(job_id))
         if released is None or (released.is_stalled and released.waits):
             return
-        placed = released.placed()
+        frees_cpus = self.going_on.frees_cpus(released.record)
+        placed = released.placed(frees_cpus=frees_cpus)
         ends = ends_s(released.record, self._site(), released_s=released.released_s, now_s=now_s)
         owner = self._owners.owner_of(released.record, self._site())
         is_left_alone = job_id in self._of_others or self.claims.is_victim(job_id)
         yields = None if is_left_alone else self.claims.rules.yields(released.record)
         reservation = reservation_of(released.record, self._site())
-        job = running_job(released.record, placed, ends, owner, yields=yields, reservation=reservation)
+        job = running_job(
+            *(released.record, placed, ends, owner), yields=yields, reservation=reservation, frees_cpus=frees_cpus
+        )
         job = replace(job, uses=used_whole(released.shape, placed, released.places))
         if self._running.get(job_id) != job:
             self._running[job_id] = job
             self._planner.put_running(job)
             self.is_changed = True
+        self._set_going_on(job_id, released, reservation)
+
+    def _set_going_on(self, job_id: str, released: Released, reservation: str) -> None:
+        """A suspended job that is to go on waits for its CPUs."""
+        record, site, wanted = released.record, self._site(), None
+        if self.going_on.waits(record):
+            order = self.order.place_of(record, site, self.order.rank(record), is_last=False)
+            lacks_milli, owner = lacking(released, self._nodes), self._owners.owner_of(record, site)
+            if order is not None:
+                wanted = job_that_goes_on(record, order, lacks_milli, site, owner, reservation=reservation)
+        before = self.going_on.put(job_id, wanted)
+        if before == wanted:
+            return
+        if wanted is None:
+            self._planner.drop_job(going_on_id(job_id))
+        else:
+            self._planner.put_waiting(wanted)
+        self.is_changed = True
+
+    def let_go_on(self, job_id: str, now_s: float) -> None:
+        """The plan has its CPUs for a suspended job: it takes them from now on."""
+        self.going_on.let.add(job_id)
+        self._set_running(job_id, now_s)
 
     def _set_node(self, name: str, now_s: float) -> None:
         obj = self._node_objects.get(name)
@@ -428,6 +466,8 @@ class PlanWorld:
         released = self.released.pop(job_id, None)
         if released is not None:
             self.claims.forget(job_id)
+            self.going_on.forget(job_id)
+            self._planner.drop_job(going_on_id(job_id))
             # pods that still end there are nobody's from now on
             self._changed_nodes.update(pod.node for pod in released.pods)
             self._running.pop(job_id, None)
@@ -479,7 +519,7 @@ class PlanWorld:
             now_s=now_s,
             nodes=self.nodes,
             running=self.running,
-            waiting=tuple(waiting),
+            waiting=(*waiting, *self.going_on.jobs.values()),
             reservations=self._reserved.times,
             limits=self._all_limits(),
             spent=self._spent,
@@ -502,7 +542,8 @@ class PlanWorld:
 
     def plan(self, now_s: float) -> Plan:
         self.planned_s = max(self.planned_s, now_s)  # the machine's clock may be set back
-        self._planner.set_depths(*self._site().depths)
+        depth, depths = self._site().depths
+        self._planner.set_depths(depth, {**depths, LINE: DEPTH} if self.going_on.jobs else depths)
         self._planner.set_spent(self._spent, beside_s=beside_walltime_s(self._site()))
         self.is_changed = False
         return self._planner.plan(self.planned_s)

@@ -26,7 +26,6 @@ from hpcbatch.model.record import JobRecord, JobStatus, Reply
 from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.state import JobState
 from hpcbatch.policy.observed import Observed
-from hpcbatch.record.batchjob import is_suspended
 
 _SIGNALS_KEPT: Final = 16
 """Sent signals that are kept: far more than come between two looks of the runner."""
@@ -122,7 +121,7 @@ def pass_on(
         text = requests_text(
             before,
             status,
-            is_suspended=is_suspended(spec, status.run_count),
+            is_suspended=status.state is JobState.SUSPENDED,
             signals=[*in_grace, *([] if signal is None else [signal])],
             may_start=may_start,
         )

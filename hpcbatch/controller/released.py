@@ -72,15 +72,27 @@ class Released:
         self.has_started = started and not self.is_restarting
         self.was_bound = self.was_bound or self.has_started
 
-    def placed(self) -> dict[str, Vector]:
-        """What it takes of each node: its pods there, and where not all of them have theirs, what is planned."""
+    def placed(self, *, frees_cpus: bool = False) -> dict[str, Vector]:
+        """What it takes of each node: its pods there, and where not all of them have theirs, what is planned.
+        `frees_cpus`: it is suspended; else pods that have given up CPUs are about to get them again.
+        """
         found: dict[str, Vector] = {}
         for pod in self.pods:
-            found[pod.node] = added(found.get(pod.node, {}), pod.takes)
+            takes = pod.takes
+            if not frees_cpus and pod.whole_milli > takes.get("cpu", 0):
+                takes = {**takes, "cpu": pod.whole_milli}
+            found[pod.node] = added(found.get(pod.node, {}), takes)
         if not self.was_bound and self.shape is not None:
             for node, vector in placed_by(self.shape, self.places).items():
                 there = found.get(node, {})
                 found[node] = {name: max(there.get(name, 0), vector.get(name, 0)) for name in {*there, *vector}}
+        return found
+
+    def lacks_milli(self) -> dict[str, int]:
+        """By node, the CPU that its pods have given up while it is suspended, in thousandths."""
+        found: dict[str, int] = {}
+        for pod in self.pods:
+            found[pod.node] = found.get(pod.node, 0) + max(0, pod.whole_milli - pod.takes.get("cpu", 0))
         return found
 
     @property

@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from hpcbatch.api.port import Api, Object
-from hpcbatch.api.resources import CONFIGMAPS, PRIORITY_CLASSES, VOLCANO_JOBS, Resource
+from hpcbatch.api.resources import CLAIM_TEMPLATES, CONFIGMAPS, PRIORITY_CLASSES, VOLCANO_JOBS, Resource
 from hpcbatch.controller.arrays import Arrays
 from hpcbatch.controller.intake import Intake
+from hpcbatch.controller.let_in import LetIn
 from hpcbatch.controller.license_gate import LicenseGate
 from hpcbatch.controller.plan_gate import PlanGate
 from hpcbatch.controller.records import Admitted, digest_of, owner_reference, record_of, write_status
@@ -16,7 +17,7 @@ from hpcbatch.controller.site_source import SiteSource
 from hpcbatch.controller.start_bar import StartBar
 from hpcbatch.controller.volcano_jobs import VolcanoJobs
 from hpcbatch.dataclass import replace
-from hpcbatch.errors import AlreadyExistsError, ApiError, HpcBatchError
+from hpcbatch.errors import AlreadyExistsError, ApiError, HpcBatchError, NotFoundError
 from hpcbatch.model.labels import MADE_FROM_ANNOTATION
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.site import QueueConfig
@@ -32,7 +33,7 @@ from hpcbatch.volcano import translate
 from hpcbatch.volcano.delivery import delivery
 
 _DENIED = frozenset({400, 403, 422})  # a webhook, a quota or a policy refuses it
-_RESOURCE: Final[Mapping[str, Resource]] = {"ConfigMap": CONFIGMAPS, "Job": VOLCANO_JOBS}
+_RESOURCE: Final[Mapping[str, Resource]] = {each.kind: each for each in (CONFIGMAPS, CLAIM_TEMPLATES, VOLCANO_JOBS)}
 
 
 class Runs:
@@ -47,11 +48,12 @@ class Runs:
         start_bar: StartBar,
         licenses: LicenseGate,
         plan: PlanGate,
+        let_in: LetIn | None,
         wrote: Callable[[Object], None],
     ) -> None:
         self._api, self._sites, self._intake, self._arrays = api, sites, intake, arrays
         self._volcano_jobs, self._start_bar, self._licenses, self._plan = volcano_jobs, start_bar, licenses, plan
-        self._wrote = wrote
+        self._let_in, self._wrote = let_in, wrote
         self._runner_in: set[str] = set()
         self._priorities: set[int] = set()
         self._confs: dict[int, str] = {}  # the last content of an altered job's ConfigMap
@@ -101,20 +103,30 @@ class Runs:
             text = f"queue {record.queue} is no longer in the site's configuration"
             return self._kept_out(record, Waiting(reason=Reason.QUEUE_UNAVAILABLE, message=text))
         try:
-            conf, volcano_job = self._manifests(job, queue, site)
+            *others, volcano_job = self._manifests(job, queue, site)
         except HpcBatchError as error:  # the site has changed since the job was admitted
             return self._kept_out(record, Waiting(reason=Reason.NEVER_FITS, message=str(error)))
         self._ensure_runner(record.namespace)
         self._ensure_priority(translate.weight_in(queue, record.spec))
-        for obj in (conf, self._plan.placed(record, volcano_job)):
+        for obj in (*others, self._plan.placed(record, volcano_job)):
             try:
                 made = self._api.create(_RESOURCE[obj["kind"]], obj, record.namespace)
                 if obj["kind"] == VOLCANO_JOBS.kind:
                     self._volcano_jobs.was_made(made)
+                    if self._let_in is not None:
+                        self._let_in.was_made(made)
             except AlreadyExistsError:  # made before a kill, or for the run before this one
-                if obj["kind"] == "ConfigMap":
+                if obj["kind"] == CONFIGMAPS.kind:
                     self._start_bar.forget(record.job_id)
                     self._api.replace(CONFIGMAPS, obj, record.namespace)
+                elif obj["kind"] == CLAIM_TEMPLATES.kind:  # its name says what it claims, not whose it is
+                    owned = {"metadata": {"ownerReferences": obj["metadata"]["ownerReferences"]}}
+                    self._api.patch(CLAIM_TEMPLATES, obj["metadata"]["name"], owned, record.namespace)
+            except NotFoundError as error:
+                if obj["kind"] != CLAIM_TEMPLATES.kind:
+                    raise
+                text = f"this cluster does not serve resource.k8s.io/v1, by which devices are claimed: {error}"
+                return self._kept_out(record, Waiting(reason=Reason.RESOURCES, message=text), was_denied=True)
             except ApiError as error:
                 if error.code not in _DENIED:
                     raise
@@ -136,7 +148,7 @@ class Runs:
         if made is None or queue is None:
             return made is None
         try:
-            conf, volcano_job = self._manifests(job, queue, site)
+            conf, *_, volcano_job = self._manifests(job, queue, site)
         except HpcBatchError:  # the site has changed; `create` reports the error
             return False
         found = made["metadata"].get("annotations") or {}
@@ -164,7 +176,7 @@ class Runs:
     def delivery(self, job: Admitted, queue: QueueConfig, site: Site) -> Object:
         """The Volcano Job that delivers the output of an ended job."""
         self._ensure_priority(translate.weight_in(queue, job.record.spec))  # altered since the run was made
-        return delivery(self._manifests(job, queue, site)[1], site.config)
+        return delivery(self._manifests(job, queue, site)[-1], site.config)
 
     def _manifests(self, job: Admitted, queue: QueueConfig, site: Site) -> list[Object]:
         record, config, status = job.record, site.config, job.record.status
@@ -178,7 +190,7 @@ class Runs:
             run_count=status.run_count + 1,
             array=self._arrays.array_of(record),
         )
-        conf, volcano_job = objects(
+        *others, volcano_job = objects(
             placed,
             config,
             submission_secret=job.obj["spec"]["submissionSecret"],
@@ -189,7 +201,7 @@ class Runs:
         )
         notes = volcano_job["metadata"].setdefault("annotations", {})
         notes[MADE_FROM_ANNOTATION] = digest_of(volcano_job)
-        return [conf, volcano_job]
+        return [*others, volcano_job]
 
     def _ensure_runner(self, namespace: str) -> None:
         if namespace in self._runner_in:

@@ -25,8 +25,17 @@ _VISIBLE: Final = {
 """Domain of a resource → the variable by which its programs are told which devices to use."""
 
 
+DEVICES: Final = "devices.hpcbatch.io/"
+"""Begins the name by which devices of a DeviceClass are counted like an extended resource. Kubernetes never sees it."""
+
+
 def visible_variable(resource: str) -> str:
-    """Of an extended resource, `CUDA_VISIBLE_DEVICES` of `nvidia.com/gpu`; "": none is known."""
+    """Of an extended resource, `CUDA_VISIBLE_DEVICES` of `nvidia.com/gpu`; "": none is known. Of devices likewise, by
+    the class: `gpu.nvidia.com`, `mig.nvidia.com`.
+    """
+    if resource.startswith(DEVICES):
+        of_class = f".{resource.removeprefix(DEVICES)}"
+        return next((variable for domain, variable in _VISIBLE.items() if of_class.endswith(f".{domain}")), "")
     return _VISIBLE.get(resource.partition("/")[0], "")
 
 
@@ -37,7 +46,12 @@ class Accelerator:
     name: str
     """The type as scripts write it: `a100` of `--gres=gpu:a100:2`."""
     resource: str
-    """Kubernetes' extended resource: `nvidia.com/gpu`, `nvidia.com/mig-1g.5gb`."""
+    """Kubernetes' extended resource: `nvidia.com/gpu`, `nvidia.com/mig-1g.5gb`; with a `device_class` what
+    `devices_name` makes."""
+    device_class: str = ""
+    """Kubernetes' DeviceClass of which jobs claim devices (DRA); "": it is an extended resource."""
+    selectors: tuple[str, ...] = ()
+    """Which devices of the class, in CEL; see model.device_selector."""
     aliases: tuple[str, ...] = ()
     """Other names of the type, with `*` and `?`. Upper and lower case are alike."""
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -56,10 +70,17 @@ class Accelerator:
 
     @property
     def variable(self) -> str:
-        return visible_variable(self.resource) if self.visible is None else self.visible
+        if self.visible is not None:
+            return self.visible
+        return visible_variable(DEVICES + self.device_class if self.device_class else self.resource)
 
     def is_called(self, name: str) -> bool:
         return any(fnmatchcase(name.lower(), each.lower()) for each in (self.name, *self.aliases))
+
+
+def devices_name(device_class: str, name: str, selectors: tuple[str, ...]) -> str:
+    """By which the devices of an accelerator `name` are counted: all of a class are alike."""
+    return f"{DEVICES}{device_class}:{name}" if selectors else DEVICES + device_class
 
 
 def called(accelerators: Iterable[Accelerator], name: str) -> Accelerator | None:

@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from hpcbatch.dataclass import dataclass, field
 from hpcbatch.model.stored import COUNT, PRINTABLE, integer, stored, string
 from hpcbatch.typed import Final
 
 MOST_WAIT_S: Final = 300
 """For so long a Slurm job that says nothing else waits for its switches. Slurm's max_switch_wait."""
+
+
+_TIER: Final = "hypernode.hpcbatch.io/tier-"
+
+
+def tier_label(tier: int) -> str:
+    """By which nodes are told apart whose groups are Volcano's HyperNodes of that tier."""
+    return f"{_TIER}{tier}"
+
+
+def tiers_of(labels: Iterable[str]) -> frozenset[int]:
+    """The tiers of those that `tier_label` has made."""
+    return frozenset(int(label.removeprefix(_TIER)) for label in labels if label.startswith(_TIER))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,9 +32,14 @@ class Level:
     name: str
     """As scripts name it: `switch` of PBS's `place=group=switch`."""
     label: str
-    """The nodes of a group have the same value of this label."""
+    """The nodes of a group have the same value of this label. One of `tier_label` is no node's: HyperNodes say it."""
     tier: int | None = None
     """Of Volcano's HyperNodes that are these groups; None: there are none."""
+
+    @property
+    def is_of_hypernodes(self) -> bool:
+        """Whether they alone say which nodes are in which group."""
+        return self.label.startswith(_TIER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,12 +23,12 @@ class PreemptMode(StrEnum):
     CANCEL = "cancel"
     REQUEUE = "requeue"  # one that cannot be queued again is cancelled
     SUSPEND = (
-        "suspend"  # here as REQUEUE, but one that cannot be queued again goes on: stopped processes keep their room
+        "suspend"  # it leaves its CPUs to the other; where that is impossible, as REQUEUE of one that may run again
     )
 
 
 METHODS: Final = "SCRD"
-"""PBS's: suspend, checkpoint, requeue, delete. The first two do not free anything here, and are passed over."""
+"""PBS's: suspend, checkpoint, requeue, delete. The first two are passed over."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

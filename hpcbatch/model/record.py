@@ -109,7 +109,7 @@ class Suspension:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preempted:
-    """The run is ended for another job. Written before anything is done about it."""
+    """The run is ended, or suspended, for another job. Written before anything is done about it."""
 
     by: int = field(metadata=stored("by", COUNT))
     """The other job's number."""
@@ -118,7 +118,7 @@ class Preempted:
     end_time: datetime = field(metadata=stored("endTime", TIME))
     """When its grace time is over, and it is ended."""
     mode: PreemptMode = field(metadata=stored("mode", enum(PreemptMode)))
-    """CANCEL, or REQUEUE."""
+    """CANCEL, REQUEUE or SUSPEND."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -267,6 +267,10 @@ class JobStatus:
         ),
     )
     """Of all runs, the oldest first, as far as they are kept (policy.suspensions)."""
+    frees_cpus: bool = field(
+        default=False, metadata=stored("freesCpus", BOOLEAN, description="Suspended, it leaves its CPUs to others.")
+    )
+    """Of a suspended job: its pods request none, or are about to; when it is to go on, they first get theirs again."""
     preempted: Preempted | None = field(
         default=None,
         metadata=stored("preempted", struct(Preempted), description="Its run is, or was, ended for another job."),

@@ -407,31 +407,32 @@ class JobSpec:
     def __post_init__(self) -> None:
         if not self.chunks:
             raise HpcBatchError("a job needs at least one chunk")
-        if sum(chunk.count for chunk in self.chunks) > MAX_CHUNKS:
-            raise HpcBatchError(f"a job has at most {MAX_CHUNKS} chunks")
-        if sum(chunk.count * chunk.ranks for chunk in self.chunks) > MAX_RANKS:
-            raise HpcBatchError(f"a job has at most {MAX_RANKS} MPI processes")
-        check_resources(self.resources_per_pod)
         self._check_sizes()
+        check_resources(self.resources_per_pod)
         if self.begin_time is not None:
             check_time(self.begin_time)
         if self.walltime_s is not None and not 0 < self.walltime_s <= MAX_WALLTIME_S:
             raise HpcBatchError(f"a walltime of {self.walltime_s} s: expected 1 to {MAX_WALLTIME_S}")
         if self.min_walltime_s is not None and not 0 < self.min_walltime_s <= MAX_WALLTIME_S:
             raise HpcBatchError(f"a least walltime of {self.min_walltime_s} s: expected 1 to {MAX_WALLTIME_S}")
-        if sum(len(name) + len(text) for name, text in self.attributes.items()) > MAX_ATTRIBUTES:
+        if sum(map(len, self.attributes)) + sum(map(len, self.attributes.values())) > MAX_ATTRIBUTES:
             raise HpcBatchError(f"the attributes of a job have at most {MAX_ATTRIBUTES} characters")
 
     def _check_sizes(self) -> None:
         """Checks the sums of the chunks, and of the most pods that these can become."""
-        count = sum(chunk.count for chunk in self.chunks)
-        totals = [
-            sum(chunk.count * chunk.cpus for chunk in self.chunks),
-            sum(chunk.count * (chunk.mem_bytes or 0) for chunk in self.chunks),
-            count * (self.mem_per_pod_bytes or 0),
-            *(count * amount for chunk in self.chunks for _, amount in chunk.resources),
-            *(count * amount for _, amount in self.resources_per_pod),
-        ]
+        count = ranks = cpus = mem_bytes = 0
+        amounts = [amount for _, amount in self.resources_per_pod]
+        for chunk in self.chunks:  # one loop: listings read many jobs
+            count += chunk.count
+            ranks += chunk.count * chunk.ranks
+            cpus += chunk.count * chunk.cpus
+            mem_bytes += chunk.count * (chunk.mem_bytes or 0)
+            amounts += [amount for _, amount in chunk.resources]
+        if count > MAX_CHUNKS:
+            raise HpcBatchError(f"a job has at most {MAX_CHUNKS} chunks")
+        if ranks > MAX_RANKS:
+            raise HpcBatchError(f"a job has at most {MAX_RANKS} MPI processes")
+        totals = (cpus, mem_bytes, count * (self.mem_per_pod_bytes or 0), *(count * amount for amount in amounts))
         if max(totals) > MAX_TOTAL:
             raise HpcBatchError(f"all chunks of a job together ask for at most {MAX_TOTAL} of anything")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from json import JSONEncoder
 
 from hpcbatch.typed import Any, Final
 
@@ -17,7 +16,6 @@ HIDDEN: Final = "***"
 _UNPRINTABLE = re.compile(f"[{UNPRINTABLE}]")
 _SHOWN = {code: f"^{chr(code ^ 64)}" for code in (*range(32), 127)}
 _BREAKS = frozenset("\n\t")
-_ENCODE: Final = JSONEncoder(ensure_ascii=False).encode
 
 
 def is_printable(text: str) -> bool:
@@ -42,9 +40,8 @@ def _shown(match: re.Match[str]) -> str:
 
 def printable_tree(value: Any) -> Any:
     """A JSON value with all of its texts, including field names, made printable: itself if they are already."""
-    # as one text, in which a control character has become an escape: quicker than text by text
-    text = _ENCODE(value)
-    return value if "\\" not in text and text.isprintable() else _printable_tree(value)
+    # repr() escapes what is not printable, and a backslash: quicker than text by text
+    return value if "\\" not in repr(value) else _printable_tree(value)
 
 
 def _printable_tree(value: Any) -> Any:

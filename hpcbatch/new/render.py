@@ -20,7 +20,7 @@ from hpcbatch.errors import HpcBatchError, place
 from hpcbatch.new.definition import MissingFileError
 from hpcbatch.new.parameters import Value
 from hpcbatch.new.quoting import directive_word, mebibytes, shellquote
-from hpcbatch.units import hms
+from hpcbatch.units import hm, hms
 
 ReadFile = Callable[[str], tuple[str, str]]
 """Path and text of a template's file."""
@@ -46,6 +46,7 @@ def render(name: str, values: Mapping[str, Value], dialect: str, read: ReadFile)
         "shellquote": shellquote,
         "directive": partial(directive_word, dialect=dialect),
         "hms": hms,
+        "hm": hm,
         "mebibytes": mebibytes,
         "dirname": posixpath.dirname,
         "basename": posixpath.basename,

@@ -15,6 +15,7 @@ from hpcbatch.policy.observed import Decision, Observed, PodView, VolcanoJobView
 from hpcbatch.policy.past_runs import remembered
 from hpcbatch.policy.preempted import grace_left_s, is_being_preempted, is_grace_over, sooner, to_end
 from hpcbatch.policy.run_over import given_up_for, is_set_down, when_over
+from hpcbatch.policy.standstill import as_it_stands, is_suspended_for_another
 from hpcbatch.policy.statuses import (
     GIVEN_BACK,
     NOT_STARTED,
@@ -56,6 +57,8 @@ def decide(seen: Observed) -> Decision:
         if left_s is not None:
             left_s = max(left_s, 0) + _A_MOMENT_S
             decision = replace(decision, look_again_s=min(left_s, decision.look_again_s or left_s))
+    if after.frees_cpus and after.state is not JobState.SUSPENDED:
+        after = replace(after, frees_cpus=False)
     return replace(decision, status=with_suspensions(before, after, seen.now))
 
 
@@ -175,13 +178,13 @@ def _with_volcano_job(seen: Observed, volcano_job: VolcanoJobView) -> Decision:
             if seen.ends_at is not None and seen.ends_at <= seen.now:
                 reason = Reason.RESERVATION_ENDED
             return Decision(status=replace(as_running(seen), state=JobState.EXITING, reason=reason))
-        if is_grace_over(status, seen.now):
+        if is_grace_over(status, seen.now) and not is_suspended_for_another(status):
             # a separate step, too
             return Decision(status=to_end(as_running(seen)))
-        state = JobState.SUSPENDED if seen.is_suspended else JobState.RUNNING
-        running = replace(as_running(seen), state=state, reason=Reason.NONE, message=message)
-        running = replace(running, preempted=status.preempted or seen.preemption)
-        left = sooner(left, grace_left_s(running, seen.now))
+        running = replace(as_running(seen), message=message, preempted=status.preempted or seen.preemption)
+        running = as_it_stands(seen, running)
+        if running.state is not JobState.SUSPENDED:
+            left = sooner(left, grace_left_s(running, seen.now))
         return Decision(
             status=running,
             # not earlier: starting pods still read it

@@ -173,7 +173,13 @@ class Observed:
     is_outdated: bool = False
     """The Volcano Job is older than the job's last alteration."""
     is_suspended: bool = False
-    """Its processes are to be stopped."""
+    """Its processes are to be stopped, by request."""
+    why_not_freed: str = ""
+    """Why a suspended job's CPUs cannot be left to others; "": they can."""
+    has_cpus: bool = True
+    """The nodes of a suspended job have granted it the CPUs with which it runs."""
+    may_go_on: bool = True
+    """The plan has these for a suspended job that left them to others."""
     preemption: Preempted | None = None
     """It was chosen to be ended for another job, which its status may not show yet."""
     usage: tuple[HostUsage, ...] = ()

@@ -64,11 +64,11 @@ def objects(
     export_none: bool = False,
     loader: BaseLoader | None = None,
 ) -> list[Object]:
-    """The ConfigMap and the Volcano Job of the run, in this order, with the variables, hosts and output of the job's
-    dialect, for the site's scheduler. `owner` is an ownerReference. Raises HpcBatchError, see
-    `volcano.translate.manifests`.
+    """The ConfigMap, templates of claims to devices, and the Volcano Job of the run, in this order, with the variables,
+    hosts and output of the job's dialect, for the site's scheduler. `owner` is an ownerReference. Raises HpcBatchError,
+    see `volcano.translate.manifests`.
     """
-    conf, volcano_job = translate.manifests(
+    *others, volcano_job = translate.manifests(
         job,
         door(job.spec.dialect).run_setup(job),
         site,
@@ -78,4 +78,4 @@ def objects(
         export_none=export_none,
         loader=loader,
     )
-    return [conf, handed_over(volcano_job, site)]
+    return [*others, handed_over(volcano_job, site)]

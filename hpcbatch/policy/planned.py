@@ -7,11 +7,13 @@ from datetime import UTC, datetime
 
 from hpcbatch.dataclass import replace
 from hpcbatch.model.chunk import Chunk
+from hpcbatch.model.preemption import PreemptMode
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig
 from hpcbatch.model.spec import MAX_FIXED_PRIORITY, Sharing
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.deadlines import shortened, without_grant
+from hpcbatch.policy.freed_cpus import whole_milli
 from hpcbatch.policy.grouping import apart
 from hpcbatch.policy.in_reservations import reservations_named, to_choose_from
 from hpcbatch.policy.observed import Waiting
@@ -39,7 +41,8 @@ from hpcbatch.policy.views import is_ready, takes_pods
 from hpcbatch.policy.waiting import NodeRoom, amounts_of, explain
 from hpcbatch.typed import Any, Final, NamedTuple
 from hpcbatch.units import counted, cpu_milli, memory_bytes
-from hpcbatch.volcano.pod_needs import node_selector, node_terms
+from hpcbatch.volcano.amounts import granted_requests, held_requests
+from hpcbatch.volcano.pod_needs import claimed_by, node_selector, node_terms
 from hpcbatch.volcano.translate import weight_in
 
 Object = dict[str, Any]
@@ -178,7 +181,7 @@ def ends_s(record: JobRecord, site: SiteConfig, *, released_s: float, now_s: flo
     began = status.start_time
     stopped_s = status.suspended_s(began, datetime.fromtimestamp(max(now_s, seconds(began)), UTC))
     end_s = seconds(began) + length_s - _START_UP_S + stopped_s
-    if status.preempted is None:
+    if status.preempted is None or status.preempted.mode is PreemptMode.SUSPEND:
         return end_s
     return min(end_s, seconds(status.preempted.end_time) + site.kill_delay_s + _GRACE_S)
 
@@ -201,13 +204,15 @@ def running_job(
     *,
     yields: Yields | None = None,
     reservation: str = "",
+    frees_cpus: bool = False,
 ) -> RunningJob:
+    """`frees_cpus`: it is suspended, and shares its nodes with others meanwhile."""
     return RunningJob(
         job_id=plan_id(record.job_id),
         placed=placed,
         ends_s=ends,
         owner=owner,
-        is_exclusive=record.spec.sharing is Sharing.EXCLUSIVE,
+        is_exclusive=record.spec.sharing is Sharing.EXCLUSIVE and not frees_cpus,
         yields=yields,
         reservation=reservation,
     )
@@ -260,6 +265,8 @@ class BoundPod(NamedTuple):
     takes: Vector
     is_leaving: bool = False
     """It is being deleted."""
+    whole_milli: int = 0
+    """The CPU that it takes when its job is not suspended, if that is known."""
 
 
 def bound_pod(pod: Object, job_id: str) -> BoundPod | None:
@@ -271,7 +278,12 @@ def bound_pod(pod: Object, job_id: str) -> BoundPod | None:
     requests = [container.get("resources", {}).get("requests") or {} for container in pod["spec"]["containers"]]
     for part in (*requests, pod["spec"].get("overhead") or {}):
         takes = added(takes, amounts(part))
-    return BoundPod(node, job_id, _positive(takes), is_leaving="deletionTimestamp" in pod["metadata"])
+    takes = added(takes, claimed_by(pod))
+    if granted_requests(pod):  # it is being resized
+        held = held_requests(pod)
+        takes |= {name: held.get(name, 0) for name in ("cpu", "memory")}
+    is_leaving = "deletionTimestamp" in pod["metadata"]
+    return BoundPod(node, job_id, _positive(takes), is_leaving=is_leaving, whole_milli=whole_milli(pod))
 
 
 def node_of(node: Object, others: Iterable[Vector]) -> Node:

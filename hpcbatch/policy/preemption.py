@@ -14,18 +14,21 @@ from hpcbatch.model.accounts import Qos
 from hpcbatch.model.preemption import PreemptBy, PreemptMode
 from hpcbatch.model.record import JobRecord, Preempted
 from hpcbatch.model.site import QueueConfig, SiteConfig
+from hpcbatch.model.spec import Sharing
 from hpcbatch.model.state import JobState
 from hpcbatch.policy.owners import Owners
 from hpcbatch.policy.plan.snapshot import Yields
 from hpcbatch.typed import Final, NamedTuple
 
 _QOS, _TIER, _LEVEL = "qos:", "tier:", "level:"
+_CPUS: Final = frozenset({"cpu"})
+"""What others get of a job that is suspended for them."""
 _MODES: Final = {str(mode): mode for mode in PreemptMode}
 
 
 class _Manner(NamedTuple):
     mode: PreemptMode
-    """CANCEL or REQUEUE."""
+    """CANCEL, REQUEUE or SUSPEND."""
     grace_s: int
 
 
@@ -37,6 +40,8 @@ class Preemptions:
         queues = (*site.queues, *site.operator_queues)
         self._tiers = {1, *(queue.priority_tier for queue in queues)}
         self._levels = {0, *(self.level(queue) for queue in queues)}
+        self.suspends = True
+        """Whether suspended jobs leave their CPUs to others here; else nobody is suspended for another."""
 
     def level(self, queue: QueueConfig) -> int:
         """Jobs of higher levels go first."""
@@ -63,11 +68,14 @@ class Preemptions:
         classes = frozenset(name for name in self._classes(record) if self._manner(record, name) is not None)
         if not classes:
             return None
+        manners = [self._manner(record, name) for name in classes]
+        is_suspended = any(manner is not None and manner.mode is PreemptMode.SUSPEND for manner in manners)
         started_s, is_of_slurm = status.start_time.timestamp(), any(not name.startswith(_LEVEL) for name in classes)
         return Yields(
             classes=classes,
             order=self._order(record, started_s),
             since_s=started_s + self.exempt_s(record) if is_of_slurm and self.exempt_s(record) else -math.inf,
+            frees=_CPUS if is_suspended else None,
         )
 
     def exempt_s(self, record: JobRecord) -> int:
@@ -119,6 +127,8 @@ class Preemptions:
                 return _Manner(PreemptMode.CANCEL, grace_s)
             case PreemptMode.REQUEUE:
                 return _Manner(PreemptMode.REQUEUE if may_run_again else PreemptMode.CANCEL, grace_s)
+            case PreemptMode.SUSPEND if self.suspends and record.spec.sharing is not Sharing.EXCLUSIVE:
+                return _Manner(PreemptMode.SUSPEND, 0)
             case PreemptMode.SUSPEND:
                 return _Manner(PreemptMode.REQUEUE, grace_s) if may_run_again else None
 

@@ -45,7 +45,7 @@ def spent_by(
         own = accounts.qos.get(run.qos or NORMAL)
         seconds = decayed(run, now_s, half_life_s, of=1) * (1.0 if own is None else own.usage_factor)
         amounts = {"cpu": run.cpus * 1000, NODES: run.nodes, "memory": run.mem_bytes, JOBS: 1}
-        for name, amount in _further(run.resources):
+        for name, amount in further(run.resources):
             known = resources.get(name, name)
             amounts[known] = amounts.get(known, 0) + amount
         one = association_for(accounts, run.user, run.account, run.queue)
@@ -57,7 +57,7 @@ def spent_by(
 
 
 @lru_cache(maxsize=1000)
-def _further(text: str) -> tuple[tuple[str, int], ...]:
+def further(text: str) -> tuple[tuple[str, int], ...]:
     """Of `fpga=1,gpu=8`; nothing of what no controller has written."""
     items = (item.rpartition("=") for item in text.split(","))
     return tuple((name, int(amount)) for name, _, amount in items if name and amount.isascii() and amount.isdigit())

@@ -15,8 +15,10 @@ from hpcbatch.policy.plausible import ContainerEnd, NodeSize, plausible
 from hpcbatch.policy.waiting import NodeRoom
 from hpcbatch.typed import Any, NamedTuple
 from hpcbatch.units import cpu_milli, memory_bytes, parse_quantity, parse_rfc3339
+from hpcbatch.volcano.amounts import granted_requests, held_requests
 from hpcbatch.volcano.gangs.chosen import scheduler_of
 from hpcbatch.volcano.job_names import LAUNCHER_LABEL
+from hpcbatch.volcano.pod_needs import claimed_by
 from hpcbatch.volcano.report import parse_report
 
 Object = dict[str, Any]
@@ -301,6 +303,9 @@ def pod_requests(pod: Object) -> Requests:
     amounts: dict[str, int] = {}
     for container in pod["spec"]["containers"]:
         _add(amounts, _amounts(container.get("resources", {}).get("requests", {})))
+    _add(amounts, claimed_by(pod))
+    if granted_requests(pod):  # it is being resized
+        amounts |= {name: held for name, held in held_requests(pod).items() if name in {"cpu", "memory"}}
     return Requests(node, amounts)
 
 

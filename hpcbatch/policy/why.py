@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime, tzinfo
 
+from hpcbatch.model.preemption import PreemptMode
 from hpcbatch.model.record import JobStatus
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.state import JobState, Reason
@@ -31,7 +32,10 @@ def why(
 def _preemption(row: JobRow, status: JobStatus, zone: tzinfo | None) -> list[str]:
     """For whom the job was ended, and who for it."""
     found, last = [], next((run for run in reversed(status.past_runs) if run.was_preempted), None)
-    if status.preempted is not None and not row.state.is_final:
+    is_suspended = status.preempted is not None and status.preempted.mode is PreemptMode.SUSPEND
+    if status.preempted is not None and is_suspended and not row.state.is_final:
+        found.append(f"It is suspended for job {status.preempted.by}, and goes on when its CPUs are free again.")
+    elif status.preempted is not None and not row.state.is_final:
         by, end = status.preempted.by, _at(status.preempted.end_time, zone)
         found.append(f"It was chosen to make room for job {by}, and is ended{end}.")
     elif last is not None and row.start_time is None:
@@ -48,7 +52,8 @@ def _why(row: JobRow, rows: Sequence[JobRow], now: datetime, zone: tzinfo | None
     if row.state.is_final:
         return f"{name} has ended: {_said(row) or row.state.value}."
     if row.state in {JobState.RUNNING, JobState.SUSPENDED, JobState.EXITING}:
-        return f"{name} has started{_at(row.start_time, zone)}{_on(row.hosts)}."
+        text = f"{name} has started{_at(row.start_time, zone)}{_on(row.hosts)}."
+        return f"{text} {_sentence(row.message)}".rstrip() if row.state is JobState.SUSPENDED else text
     if row.reason is Reason.STARTING:
         return f"{name} has its nodes, and its pods are being started. {_sentence(row.message)}".rstrip()
     if (kept := _kept_back(row, zone)) is not None:

@@ -7,12 +7,17 @@ from collections.abc import Collection, Mapping
 
 import yaml
 
-from hpcbatch.model.accelerator import UNTYPED, Accelerator
+from hpcbatch.errors import HpcBatchError
+from hpcbatch.model.accelerator import UNTYPED, Accelerator, devices_name
+from hpcbatch.model.device_selector import selector
 from hpcbatch.site.labels import LABEL_NAME, SUBDOMAIN, is_label_key, read_labels
 from hpcbatch.site.yaml_fields import Fields, UnfitError, list_of, text
 from hpcbatch.typed import Final
 
-ACCELERATOR_KEYS: Final = ("name", "aliases", "resource", "nodeSelector", "queues", "annotations", "visibleDevices")
+ACCELERATOR_KEYS: Final = (
+    *("name", "aliases", "resource", "deviceClass", "selectors", "nodeSelector", "queues", "annotations"),
+    "visibleDevices",
+)
 _RESOURCE = re.compile(r"[A-Za-z0-9_][-A-Za-z0-9_.:]{0,62}")
 _TYPE = re.compile(r"[A-Za-z0-9_][-A-Za-z0-9_.+]{0,57}")
 _ALIAS = re.compile(r"[-A-Za-z0-9_.+*?]{1,63}")
@@ -25,9 +30,21 @@ def read_accelerators(fields: Fields, queues: Collection[str]) -> tuple[Accelera
     found: dict[str, Accelerator] = {}
     taken: dict[str, str] = {}
     for item in fields.each("accelerators", ACCELERATOR_KEYS):
+        name, device_class = item.require("name", _type, ""), item.take("deviceClass", _device_class, "")
+        selectors: tuple[str, ...] = item.take("selectors", list_of(_selector), ())
+        if "deviceClass" in item:
+            resource = devices_name(device_class, name, selectors)
+            if "resource" in item:
+                item.complain("resource", "expected a resource or a deviceClass, not both")
+        else:
+            resource = item.require("resource", extended_resource, "")
+            if "selectors" in item:
+                item.complain("selectors", "only devices of a deviceClass can be selected")
         made = Accelerator(
-            name=item.require("name", _type, ""),
-            resource=item.require("resource", extended_resource, ""),
+            name=name,
+            resource=resource,
+            device_class=device_class,
+            selectors=selectors,
             aliases=item.take("aliases", list_of(_alias), ()),
             labels=read_labels(item, "nodeSelector"),
             queues=item.take("queues", list_of(text), ()),
@@ -89,6 +106,22 @@ def _alias(node: yaml.Node) -> str:
     value = text(node)
     if not _ALIAS.fullmatch(value):
         raise UnfitError(f"expected a type, with `*` and `?` where anything may stand, found {value!r}")
+    return value
+
+
+def _device_class(node: yaml.Node) -> str:
+    value = text(node)
+    if not SUBDOMAIN.fullmatch(value):
+        raise UnfitError(f"expected the name of a DeviceClass such as gpu.nvidia.com, found {value!r}")
+    return value
+
+
+def _selector(node: yaml.Node) -> str:
+    value = text(node)
+    try:
+        selector(value)
+    except HpcBatchError as error:
+        raise UnfitError(f"{value!r} is no selector that hpcbatch can count devices by: {error}") from None
     return value
 
 

@@ -6,7 +6,7 @@ import re
 
 import yaml
 
-from hpcbatch.model.grouping import Level
+from hpcbatch.model.grouping import Level, tier_label
 from hpcbatch.site.labels import is_label_key
 from hpcbatch.site.yaml_fields import Fields, UnfitError, number, text
 from hpcbatch.typed import Final
@@ -22,11 +22,12 @@ def read_topology(fields: Fields) -> tuple[Level, ...]:
     """The levels in the order of the file, the lowest first."""
     found: dict[str, Level] = {}
     for item in fields.each("topology", LEVEL_KEYS):
-        level = Level(
-            name=item.require("name", _name, ""),
-            label=item.require("label", _label, ""),
-            tier=item.take("tier", number(0, _MOST_TIERS), None),
-        )
+        tier = item.take("tier", number(0, _MOST_TIERS), None)
+        if "tier" in item and "label" not in item:
+            label = tier_label(tier or 0)
+        else:
+            label = item.require("label", _label, "")
+        level = Level(name=item.require("name", _name, ""), label=label, tier=tier)
         if level.name in found:
             item.complain("name", f"a second level {level.name!r}")
         found.setdefault(level.name, level)

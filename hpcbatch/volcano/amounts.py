@@ -9,6 +9,8 @@ from hpcbatch.units import cpu_milli, format_bytes, memory_bytes
 
 Object = dict[str, Any]
 Amounts = dict[str, int]
+RESIZE_PENDING = "PodResizePending"
+"""The condition of a pod whose resize its node has not granted."""
 
 
 def read_amounts(quantities: Mapping[str, Any] | None) -> Amounts:
@@ -62,6 +64,44 @@ def pod_requests(spec: Object) -> Amounts:
         total[name] = max(total.get(name, 0), amount)
     add(total, read_amounts(spec.get("overhead")))
     return total
+
+
+def held_requests(pod: Object) -> Amounts:
+    """What a pod takes of its node. Of one that is being resized in place, the most of what it is to have and what its
+    node has granted; only the latter where the node can never grant it.
+    Source: Kubernetes, "Resize CPU and Memory Resources assigned to Containers".
+    """
+    granted = granted_requests(pod)
+    if not granted:
+        return pod_requests(pod["spec"])
+    is_never = any(
+        one.get("type") == RESIZE_PENDING and one.get("reason") == "Infeasible"
+        for one in pod["status"].get("conditions") or ()
+    )
+    containers = []
+    for one in pod["spec"]["containers"]:
+        wanted, has = container_amounts(one, "requests"), granted.get(one.get("name", ""))
+        if has is not None:
+            low = has if is_never else wanted
+            wanted = wanted | {name: max(has[name], low.get(name, 0)) for name in has}
+        containers.append({"resources": {"requests": write_amounts(wanted)}})
+    return pod_requests({**pod["spec"], "containers": containers})
+
+
+def granted_requests(pod: Object) -> dict[str, Amounts]:
+    """Of a pod that is being resized, what its node has granted the containers; {}: it has all that it is to have."""
+    statuses = {one["name"]: one for one in (pod.get("status") or {}).get("containerStatuses") or ()}
+    found: dict[str, Amounts] = {}
+    for one in pod["spec"].get("containers") or () if statuses else ():
+        granted = (statuses.get(one.get("name", "")) or {}).get("allocatedResources")
+        wanted = (one.get("resources") or {}).get("requests") or {}
+        if granted is None or granted == wanted:
+            continue
+        has, asked = read_amounts(granted), read_amounts(wanted)
+        changed = {name: has.get(name, 0) for name in ("cpu", "memory") if has.get(name, 0) != asked.get(name, 0)}
+        if changed:
+            found[one["name"]] = changed
+    return found
 
 
 def pod_limits(spec: Object) -> Amounts:

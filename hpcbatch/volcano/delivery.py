@@ -6,7 +6,7 @@ from copy import deepcopy
 from typing import Any
 
 from hpcbatch.model.site import SiteConfig
-from hpcbatch.volcano.pod_needs import MASTER_TASK, launcher_resources
+from hpcbatch.volcano.pod_needs import DEVICES_ANNOTATION, MASTER_TASK, launcher_resources
 
 Object = dict[str, Any]
 
@@ -23,6 +23,8 @@ def delivery(volcano_job: Object, site: SiteConfig) -> Object:
     task["replicas"] = 1
     pod = task["template"]["spec"]
     pod.pop("affinity", None)
+    pod.pop("resourceClaims", None)
+    (task["template"].get("metadata", {}).get("annotations") or {}).pop(DEVICES_ANNOTATION, None)
     container = pod["containers"][0]
     container["command"] = [*container["command"][:-1], "deliver"]
     container["resources"] = launcher_resources(site)

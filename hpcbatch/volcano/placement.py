@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from hpcbatch.dataclass import dataclass, field
-from hpcbatch.volcano.amounts import Amounts, lacking, pod_requests, read_amounts
+from hpcbatch.volcano.amounts import Amounts, held_requests, lacking, read_amounts
 
 Object = dict[str, Any]
 
@@ -169,17 +169,18 @@ def seat(pod: Object) -> Seat:
         namespace=meta["namespace"],
         name=meta["name"],
         uid=meta["uid"],
-        needs=_needs(pod["spec"], meta["namespace"]),
+        needs=_needs(pod, meta["namespace"]),
         labels=dict(meta.get("labels") or {}),
     )
 
 
-def _needs(spec: Object, namespace: str) -> Needs:
+def _needs(pod: Object, namespace: str) -> Needs:
+    spec = pod["spec"]
     affinity = spec.get("affinity") or {}
     required = "requiredDuringSchedulingIgnoredDuringExecution"
     node_terms = ((affinity.get("nodeAffinity") or {}).get(required) or {}).get("nodeSelectorTerms")
     return Needs(
-        requests=tuple(sorted((pod_requests(spec) | {"pods": 1}).items())),
+        requests=tuple(sorted((held_requests(pod) | {"pods": 1}).items())),
         node_selector=tuple(sorted((spec.get("nodeSelector") or {}).items())),
         node_terms=None if node_terms is None else tuple(_node_term(term) for term in node_terms),
         affinity=_pod_terms((affinity.get("podAffinity") or {}).get(required), namespace),

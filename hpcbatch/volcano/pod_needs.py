@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hpcbatch.errors import HpcBatchError
-from hpcbatch.model.accelerator import is_gpu
+from hpcbatch.model.accelerator import DEVICES, is_gpu
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.labels import JOB_ID_LABEL
 from hpcbatch.model.placed import PlacedJob
@@ -16,22 +16,30 @@ from hpcbatch.model.site import OTHER_KIND, Launcher, QueueConfig, SiteConfig, W
 from hpcbatch.model.spec import Sharing
 
 MASTER_TASK = "mpimaster"
+CLAIM = "devices"
+"""The name, in a pod, of its claim to devices."""
+DEVICES_ANNOTATION = "hpcbatch.io/devices"
+"""On a job's pod: what it claims, `devices.hpcbatch.io/gpu.nvidia.com=2`."""
 _HOST = "kubernetes.io/hostname"
 _MAX_TERMS = 256
 
 
 def resources(chunk: Chunk, site: SiteConfig) -> dict[str, Any]:
     """CPU is only requested: a limit would keep ranks from using idle CPUs. Memory and extended resources have limits
-    too; Kubernetes requires equal values for the latter.
+    too; Kubernetes requires equal values for the latter. Devices of a DeviceClass are claimed.
     Raises HpcBatchError for a resource that the site does not have.
     """
     limits: dict[str, str] = {} if chunk.mem_bytes is None else {"memory": str(chunk.mem_bytes)}
     if chunk.tmp_bytes is not None:
         limits["ephemeral-storage"] = str(chunk.tmp_bytes)
-    for name, count in extended_resources(chunk, site).items():
-        limits[name] = str(count)
-    requests = {"cpu": str(chunk.cpus_of_pod), **limits}
-    return {"requests": requests, "limits": limits} if limits else {"requests": requests}
+    further = extended_resources(chunk, site)
+    limits |= {name: str(count) for name, count in further.items() if not name.startswith(DEVICES)}
+    found: dict[str, Any] = {"requests": {"cpu": str(chunk.cpus_of_pod), **limits}}
+    if limits:
+        found["limits"] = limits
+    if any(name.startswith(DEVICES) for name in further):
+        found["claims"] = [{"name": CLAIM}]
+    return found
 
 
 def launcher_resources(site: SiteConfig) -> dict[str, Any]:
@@ -40,7 +48,8 @@ def launcher_resources(site: SiteConfig) -> dict[str, Any]:
 
 
 def extended_resources(chunk: Chunk, site: SiteConfig) -> dict[str, int]:
-    """Kubernetes' name and number of each further resource. Two names of the site for one resource add up.
+    """Kubernetes' name and number of each further resource, and those of devices that are claimed. Two names of the
+    site for one resource add up.
     Raises HpcBatchError for a resource that the site does not have.
     """
     found: dict[str, int] = {}
@@ -53,11 +62,23 @@ def extended_resources(chunk: Chunk, site: SiteConfig) -> dict[str, int]:
 
 
 def pod_annotations(chunk: Chunk, site: SiteConfig) -> dict[str, str]:
-    """Those that pods with the chunk's accelerators have by the site's configuration."""
+    """Those that pods with the chunk's accelerators have by the site's configuration, and what they claim."""
     found: dict[str, str] = {}
+    if claimed := {name: count for name, count in extended_resources(chunk, site).items() if name.startswith(DEVICES)}:
+        found[DEVICES_ANNOTATION] = " ".join(f"{name}={count}" for name, count in claimed.items())
     for name, _ in chunk.resources:
         if is_gpu(name) and (kind := site.kind_of(name)) is not None:
             found |= kind.annotations
+    return found
+
+
+def claimed_by(pod: Mapping[str, Any]) -> dict[str, int]:
+    """The devices that a job's pod claims, by the names that `extended_resources` has. Users make no pods."""
+    found: dict[str, int] = {}
+    for word in (pod["metadata"].get("annotations") or {}).get(DEVICES_ANNOTATION, "").split():
+        name, _, count = word.rpartition("=")
+        if name.startswith(DEVICES) and count.isdecimal():
+            found[name] = int(count)
     return found
 
 

@@ -20,6 +20,7 @@ from hpcbatch.model.placed import PlacedJob, RunSetup
 from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig
 from hpcbatch.model.spec import MAX_WEIGHT, JobSpec
 from hpcbatch.volcano import pod_needs
+from hpcbatch.volcano.device_claims import claim_templates, template_name
 from hpcbatch.volcano.job_conf import configmap
 from hpcbatch.volcano.job_names import (
     LAUNCHER_LABEL,
@@ -79,7 +80,8 @@ def manifests(
     export_none: bool = False,
     loader: BaseLoader | None = None,
 ) -> list[Object]:
-    """The objects of one run, in the order in which to create them: the runner's ConfigMap and the Volcano Job.
+    """The objects of one run, in the order in which to create them: the runner's ConfigMap, the templates of claims to
+    devices, and the Volcano Job.
 
     `owner` is an ownerReference.
     `loader` finds the templates; None uses those of hpcbatch.
@@ -93,7 +95,8 @@ def manifests(
         raise HpcBatchError("a member of an array is not interactive")
     conf = configmap(job, setup, site, namespace=namespace, export_none=export_none)
     volcano_job = _volcano_job(job, site, submission_secret=submission_secret, namespace=namespace, loader=loader)
-    objects = [conf, volcano_job]
+    templates = claim_templates(job.job_id, (pod.chunk for pod in job.pods), site, namespace)
+    objects = [conf, *templates, volcano_job]
     for obj in objects:
         if owner is not None:
             obj["metadata"]["ownerReferences"] = [dict(owner)]
@@ -255,6 +258,8 @@ def _check_template(values: Mapping[str, Any], made: Mapping[str, Any]) -> None:
             raise HpcBatchError(f"template {TEMPLATE}: expected stdin and tty made from stdio, for interactive jobs")
         if task["node_terms"] and "nodeAffinity" not in (pod.get("affinity") or {}):
             raise HpcBatchError(f"template {TEMPLATE}: expected a nodeAffinity made from task.node_terms")
+        if task["claim_template"] and not pod.get("resourceClaims"):
+            raise HpcBatchError(f"template {TEMPLATE}: expected resourceClaims made from task.claim_template")
         if not task["annotations"].keys() <= has.keys():
             raise HpcBatchError(f"template {TEMPLATE}: expected annotations made from task.annotations")
 
@@ -332,6 +337,7 @@ def _task_values(task: TaskPods, job: PlacedJob, queue: QueueConfig, site: SiteC
         "resources": pod_needs.launcher_resources(site)
         if task.chunk is None
         else pod_needs.resources(task.chunk, site),
+        "claim_template": "" if task.chunk is None else template_name(job.job_id, task.chunk, site),
         "annotations": {} if task.chunk is None else pod_needs.pod_annotations(task.chunk, site),
         "node_selector": dict(queue.node_selector)
         if task.chunk is None

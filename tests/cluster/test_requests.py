@@ -9,10 +9,10 @@ from tests.cluster.cost import COSTS
 from tests.conformance.site import Site
 
 # by client. Of the controller's, seven at most are writes of the record's status: fewer where two changes come in one
-# look, and some more where the pods of one job are started one after the other.
+# look, and some more where the pods of one job are started one after the other. Two or three are for its PodGroup.
 MOST = {
-    "a job of one pod": {USER: 3, CONTROLLER: 16},
-    "a job of three pods": {USER: 3, CONTROLLER: 20},
+    "a job of one pod": {USER: 3, CONTROLLER: 19},
+    "a job of three pods": {USER: 3, CONTROLLER: 23},
     "qstat": {USER: 1, CONTROLLER: 0},
 }
 

@@ -368,6 +368,10 @@ def test_no_server(cluster: Cluster, command: str, arguments: str, err: str, cod
 def test_another_server_in_pbs_default(cluster: Cluster) -> None:
     expected = "Unknown Host.\nqstat: cannot connect to server nosuch (errno=15008)\n"
     assert cluster.run("qstat", PBS_DEFAULT="nosuch") == ("", expected, 255)
+    expected = "Unknown Host.\npbsnodes: cannot connect to server nosuch, error=15008\n"
+    assert cluster.run("pbsnodes", "-a", PBS_DEFAULT="nosuch") == ("", expected, 1)
+    assert cluster.run("pbsnodes", "-a", "-s", "nosuch") == ("", expected, 1)
+    assert cluster.run("pbsnodes", "-l", "-s", "pbs1") == ("", "", 0)
 
 
 def test_bad_token(cluster: Cluster) -> None:

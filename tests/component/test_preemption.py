@@ -71,14 +71,25 @@ def controlled(cluster: Cluster, site: str, api: Any = None) -> Iterator[Control
         controller.stop()
 
 
-def put(cluster: Cluster, *chunks: Chunk, queue: str = "default", **more: Any) -> str:
+def submit(cluster: Cluster, *chunks: Chunk, queue: str = "default", **more: Any) -> str:
+    """Returns the BatchJob's name."""
     name = f"pbs-{next(_NAMES)}"
     given = {"walltime_s": 3600, "dialect": Dialect.PBS, **more}
     spec = JobSpec(name="j", chunks=chunks, server="here", queue=queue, **given)
     cluster.registry.create(SECRETS, submission_secret(name, Submission(spec=spec, script=b"", environment={})), NS)
     cluster.registry.create(BATCHJOBS, to_manifest(spec, name=name, submission_secret=name), NS)
-    wait_for("the number", lambda: "jobId" in cluster.registry.get(BATCHJOBS, name, NS).get("status", {}))
-    return str(cluster.registry.get(BATCHJOBS, name, NS)["status"]["jobId"])
+    return name
+
+
+def number(cluster: Cluster, name: str) -> str:
+    """The job's, once it has one; else ""."""
+    return str(cluster.registry.get(BATCHJOBS, name, NS).get("status", {}).get("jobId", ""))
+
+
+def put(cluster: Cluster, *chunks: Chunk, queue: str = "default", **more: Any) -> str:
+    """Returns the job's number."""
+    name = submit(cluster, *chunks, queue=queue, **more)
+    return str(wait_for("the number", lambda: number(cluster, name)))
 
 
 def batchjob(cluster: Cluster, job: str) -> Object:
@@ -184,18 +195,13 @@ def hurried(cluster: Cluster, site: str, writes: int) -> tuple[list[str], str, l
         left -= 1
         return left >= 0
 
-    name = f"pbs-{next(_NAMES)}"
-    spec = JobSpec(name="j", chunks=(TWO,), server="here", queue="express", walltime_s=3600, dialect=Dialect.PBS)
-    cluster.registry.create(SECRETS, submission_secret(name, Submission(spec=spec, script=b"", environment={})), NS)
-    cluster.registry.create(BATCHJOBS, to_manifest(spec, name=name, submission_secret=name), NS)
-
-    def number() -> str:
-        return str(cluster.registry.get(BATCHJOBS, name, NS).get("status", {}).get("jobId", ""))
-
+    name = submit(cluster, TWO, queue="express")
     with controlled(cluster, site, GuardedApi(cluster.registry, may_write)):
-        wait_for("the first controller's end", lambda: left < 0 or started(cluster, number()), 60, every_s=0.05)
+        wait_for(
+            "the first controller's end", lambda: left < 0 or started(cluster, number(cluster, name)), 60, every_s=0.05
+        )
     with controlled(cluster, site):
-        high = wait_for("its number", number)
+        high = str(wait_for("its number", lambda: number(cluster, name)))
         wait_state(cluster, high, "Running")
         victims = [str(victim["job"]) for victim in status(cluster, high)["preempting"]["victims"]]
         for job in victims:

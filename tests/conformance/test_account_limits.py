@@ -36,6 +36,9 @@ def test_a_quality_of_service_goes_before_the_account(admin: Site, name: str) ->
     for job in jobs[:2]:
         admin.wait_state(job, "R")
     waits(admin, jobs[2], "QOSMaxJobsPerUserLimit")
+    used = admin.run("scontrol", "-o", "show", "assoc_mgr", f"qos={name}", "flags=qos").stdout
+    assert " GrpJobs=N(2) GrpJobsAccrue=N(0) GrpSubmitJobs=N(3) " in used
+    assert "={MaxJobsPU=2(2) MaxJobsAccruePU=N(0) MaxSubmitJobsPU=N(3) MaxTRESPU=cpu=N(2)," in used
     plain = quick(admin, "-A", name)
     waits(admin, plain, "AssocMaxJobsLimit")
     part = f"p{name}"

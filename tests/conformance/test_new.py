@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.conformance.site import Site
+from tests.conformance.test_lsf import bsub
 
+DIALECTS = ("pbs", "slurm", "lsf")
 # Open MPI 5 can miss the end of very short programs (openpmix/prrte#1839).
 REAL = """#!/bin/sh
 sleep 0.5
@@ -47,12 +49,20 @@ def ended(site: Site, template: str, dialect: str, *argv: str) -> tuple[int, str
     site.run(
         "hpcbatch", "new", template, "--dialect", dialect, "-o", file, "--name", "made", *argv, check=template != "wrf"
     )
-    job = site.qsub("-V", file) if dialect == "pbs" else site.sbatch(file)
-    record = site.wait_end(job)
-    return record["Exit_status"], site.read(f"made.o{job}" if dialect == "pbs" else f"made.{job}.out")
+    if dialect == "lsf":
+        job = bsub(site, stdin=site.read(file))
+    else:
+        job = site.qsub("-V", file) if dialect == "pbs" else site.sbatch(file)
+    return site.wait_end(job)["Exit_status"], output(site, "made", dialect, job)
 
 
-@pytest.mark.parametrize("dialect", ["pbs", "slurm"])
+def output(site: Site, name: str, dialect: str, job: str) -> str:
+    """What the job wrote; LSF's report stands below it."""
+    text = site.read(f"{name}.o{job}" if dialect == "pbs" else f"{name}.{job}.out")
+    return re.split(r"\n-+\nSender: LSF System", text)[0] if dialect == "lsf" else text
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
 def test_mpi(site: Site, dialect: str) -> None:
     program(site, "say", '#!/bin/sh\necho "$OMP_NUM_THREADS $(hostname) $1"\nsleep 0.5\n')
     text = made(site, "mpi", dialect, "--nodes", "2", "--ranks-per-node", "2", "./say", "a  b'$(id)")
@@ -75,7 +85,7 @@ def test_wrf(site: Site) -> None:
     assert "SUCCESS COMPLETE REAL_EM INIT" in site.read("rsl.real/rsl.error.0000")
 
 
-@pytest.mark.parametrize("dialect", ["pbs", "slurm"])
+@pytest.mark.parametrize("dialect", DIALECTS)
 def test_a_chain_of_wrf(site: Site, dialect: str) -> None:
     """One command submits real.exe, wrf.exe and the maps, each after the one before; the job links the programs."""
     (site.work / "WRF/run").mkdir(parents=True)
@@ -100,7 +110,7 @@ def test_a_chain_of_wrf(site: Site, dialect: str) -> None:
     assert list(jobs) == ["real", "wrf", "maps"]
     for part, job in jobs.items():
         record = site.wait_end(job)
-        text = site.read(f"wrf-{part}.o{job}" if dialect == "pbs" else f"wrf-{part}.{job}.out")
+        text = output(site, f"wrf-{part}", dialect, job)
         assert record["Exit_status"] == 0, text
     assert text.endswith("drawn by wrfmaps.pyz -o maps wrfout_d01_2024-01-15_12:00:00\n")
 
@@ -130,7 +140,7 @@ case $*:$(hostname) in *fail*worker*) exit 7 ;; *fail*) sleep 300 ;; esac
 """
 
 
-@pytest.mark.parametrize("dialect", ["pbs", "slurm"])
+@pytest.mark.parametrize("dialect", DIALECTS)
 def test_torch(site: Site, dialect: str) -> None:
     """A small program takes the place of torchrun."""
     program(site, "torchrun", TORCHRUN)
@@ -148,9 +158,10 @@ def test_torch(site: Site, dialect: str) -> None:
     assert not list(site.work.glob(".torch.*"))
 
 
-def test_torch_that_failed_on_one_node(site: Site) -> None:
+@pytest.mark.parametrize("dialect", ["pbs", "lsf"])
+def test_torch_that_failed_on_one_node(site: Site, dialect: str) -> None:
     program(site, "torchrun", TORCHRUN)
-    code, text = ended(site, "torch", "pbs", "--nodes", "2", "--torchrun", "./torchrun", "fail")
+    code, text = ended(site, "torch", dialect, "--nodes", "2", "--torchrun", "./torchrun", "fail")
     assert code == 7
     assert text.endswith("torchrun ended with exit code 7 on one of the nodes\n"), text
 
@@ -164,10 +175,11 @@ until [ -e worker.json ] && [ -e ps.json ] || [ $count -gt 300 ]; do sleep 0.1; 
 """
 
 
-def test_tf(site: Site) -> None:
+@pytest.mark.parametrize("dialect", ["pbs", "lsf"])
+def test_tf(site: Site, dialect: str) -> None:
     """The job ends with its chief, although worker and server sleep on. A shell script takes the place of Python's."""
     site.script("train", TRAIN)
-    text = made(site, "tf", "pbs", "--chief", "--workers", "1", "--ps", "1", "--python", "sh", "train")
+    text = made(site, "tf", dialect, "--chief", "--workers", "1", "--ps", "1", "--python", "sh", "train")
     assert text == ""
     roles = ("chief", "worker", "ps")
     found = [json.loads(site.read(f"{role}.json")) for role in roles]
@@ -186,7 +198,7 @@ echo "$(hostname) $slots$said" # at once: the hosts write to one file
 """
 
 
-@pytest.mark.parametrize("dialect", ["pbs", "slurm"])
+@pytest.mark.parametrize("dialect", DIALECTS)
 def test_deepspeed(site: Site, dialect: str) -> None:
     """A small program takes the place of DeepSpeed's launcher."""
     program(site, "deepspeed", DEEPSPEED)
@@ -202,10 +214,12 @@ def test_deepspeed(site: Site, dialect: str) -> None:
     assert not list(site.work.glob(".deepspeed.*"))
 
 
-def test_horovod(site: Site) -> None:
+@pytest.mark.parametrize("dialect", ["pbs", "lsf"])
+def test_horovod(site: Site, dialect: str) -> None:
     """A shell script takes the place of Python's."""
     site.script("train", 'echo "$(hostname) $1"\nsleep 0.5\n')
-    text = made(site, "horovod", "pbs", "--nodes", "2", "--processes-per-node", "2", "--python", "sh", "train", "a  'b")
+    given = ("--nodes", "2", "--processes-per-node", "2", "--python", "sh", "train", "a  'b")
+    text = made(site, "horovod", dialect, *given)
     lines = [re.fullmatch(r"(job-\d+-mpi\w+-0) a  'b", line) for line in text.splitlines()]
     assert all(lines), text
     assert len(lines) == 4
@@ -224,7 +238,7 @@ esac
 """
 
 
-@pytest.mark.parametrize("dialect", ["pbs", "slurm"])
+@pytest.mark.parametrize("dialect", DIALECTS)
 def test_ray(site: Site, dialect: str) -> None:
     """The job ends with its program, although Ray would sleep on. Small programs take the places of Ray and Python."""
     program(site, "ray", RAY)

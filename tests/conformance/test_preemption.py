@@ -20,6 +20,7 @@ pytestmark = pytest.mark.alone
 
 ALL = ("-N", "3", "-c", "2")
 """All CPUs of the three nodes."""
+COUNTS = "echo begun; while [ ! -e go ]; do sleep 0.2; done; echo done"
 TELLS = 'trap "echo got TERM" TERM; echo begun; srun sleep 600 & wait; wait; sleep 600'
 
 
@@ -144,6 +145,27 @@ def test_by_qos_a_job_is_cancelled_after_its_grace_time(admin: Site, low_and_hig
     wait_for("the other ends", lambda: squeue(admin, taker).startswith("CD"), 90)
 
 
+def test_by_qos_a_job_is_suspended(admin: Site, low_and_high: tuple[str, str]) -> None:
+    """The other one runs on its CPUs meanwhile; then it goes on, and ends as if nothing had been."""
+    low, high = low_and_high
+    preempt_by(admin, "qos, mode: suspend")
+    victim = admin.sbatch(*ALL, "-q", low, "-o", "victim.out", "--wrap", COUNTS)
+    wait_for("its script", lambda: "begun" in admin.written("victim.out"), 90)
+    taker = admin.sbatch("-N", "1", "-c", "2", "-q", high, "-o", "taker.out", "--wrap", "echo here; srun sleep 5")
+    wait_for("the other one's script", lambda: "here" in admin.written("taker.out"), 90)
+    assert squeue(admin, victim).startswith("S ")
+    assert shown(admin, victim)["JobState"] == "SUSPENDED"
+    told = admin.run("hpcbatch", "why", victim).stdout
+    assert f"It is suspended for job {taker}" in told
+    admin.wait_end(taker)
+    wait_for("the victim goes on", lambda: squeue(admin, victim).startswith("R "), 90)
+    (admin.work / "go").touch()
+    admin.wait_end(victim)
+    assert admin.read("victim.out") == "begun\ndone\n"
+    assert sacct(admin, victim) == ["COMPLETED|0:0"]
+    assert "PreemptTime" not in shown(admin, victim) or shown(admin, victim)["Restarts"] == "0"
+
+
 def test_a_job_that_could_not_start_ends_none(admin: Site, low_and_high: tuple[str, str]) -> None:
     low, high = low_and_high
     preempt_by(admin, "qos, mode: requeue, exemptTime: 1h")
@@ -159,9 +181,10 @@ def test_a_job_that_could_not_start_ends_none(admin: Site, low_and_high: tuple[s
 
 
 def test_by_partition(admin: Site, part: str) -> None:
-    """A tier that is not higher preempts nobody; one that is does; what cannot be suspended here is queued again."""
+    """A tier that is not higher preempts nobody; one that is does."""
     preempt_by(admin, "partition_prio, mode: suspend")
     assert "PreemptMode             = GANG,SUSPEND\n" in admin.run("scontrol", "show", "config").stdout
+    preempt_by(admin, "partition_prio, mode: requeue")
     as_operator(admin, "scontrol", "update", f"PartitionName={part}", "GraceTime=3", "PreemptMode=requeue")
     text = admin.run("scontrol", "-o", "show", "partition", part).stdout
     assert " GraceTime=3 " in text

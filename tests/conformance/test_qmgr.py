@@ -96,6 +96,13 @@ def test_options(site: Site) -> None:
     assert (done.returncode, done.stderr) == (3, "qmgr: cannot connect to server nosuch\n")
 
 
+def test_a_name_that_no_queue_can_have(site: Site) -> None:
+    done = as_operator(site, "qmgr", "-c", "create queue Long/Name", check=False)
+    first, second, note = done.stderr.splitlines()
+    assert (done.returncode, first) == (156, "qmgr obj=Long/Name svr=default: Invalid request")
+    assert (second, note[:16]) == ("qmgr: Error (15004) returned from server", "qmgr: hpcbatch: ")
+
+
 @pytest.mark.alone
 def test_an_operator_makes_and_removes_a_queue(site: Site) -> None:
     name = f"made-{secrets.token_hex(3)}"

@@ -50,7 +50,7 @@ def test_a_shell(site: Site) -> None:
             f"job-{job}-mpimaster-0\n/dev/pts/\n31 97\n"
         )
         shell.sendline("exit 4")
-        shell.expect(r"exit\r\n\S*bash-\S+ ")  # the other shell, on the login node
+        shell.expect(r"task 0: Exited with exit code 4\r\n\S*bash-\S+ ")  # the other shell, on the login node
         shell.sendline("echo code $?")
         shell.expect_exact("code 4\r\n")
         shell.sendline("srun sh -c 'echo be''gun; exec sleep 1000'")
@@ -63,6 +63,23 @@ def test_a_shell(site: Site) -> None:
         shell.expect_exact(f"salloc: Relinquishing job allocation {job}")
         assert shell.code() == 143
     assert site.wait_end(job)["job_state"] == "F"
+    steps = site.run("sacct", "-n", "-P", "-j", f"{job}.0,{job}.1", "--format=jobid,jobname,exitcode").stdout.split()
+    assert steps == [f"{job}.0|hostname|0:0", f"{job}.1|bash|4:0"]
+
+
+def test_a_terminal_is_step_0(site: Site) -> None:
+    """Of the job that srun has made for it; what runs beside it counts from 1."""
+    with terminal(site, "srun", "--pty", "bash", "--norc", "-i") as shell:
+        job = shell.answer("echo $SLURM_JOB_ID").strip()
+        shown = site.run("squeue", "-h", "-s", "-j", job, "-o", "%i %j").stdout
+        assert shown == f"{job}.0 bash\n"
+        assert "Nodes=1 CPUs=1 Tasks=1 Name=bash " in site.run("scontrol", "show", "step", f"{job}.0").stdout
+        assert shell.answer("echo $SLURM_STEP_ID; srun sh -c 'echo $SLURM_STEP_ID' </dev/null") == "0\n1\n"
+        shell.sendline("exit 3")
+        assert shell.code() == 3
+    site.wait_end(job)
+    steps = site.run("sacct", "-n", "-P", "-j", job, "--format=jobid,jobname,exitcode").stdout.split()
+    assert steps == [f"{job}|bash|3:0", f"{job}.0|bash|3:0", f"{job}.1|sh|0:0"]
 
 
 def test_a_terminal_on_the_host_that_is_wanted(site: Site) -> None:
@@ -91,8 +108,8 @@ def test_a_terminal_on_the_host_that_is_wanted(site: Site) -> None:
         shell.sendline("exit")
         shell.expect_exact(f"salloc: Relinquishing job allocation {job}")
     site.wait_end(job)
-    steps = site.run("sacct", "-n", "-j", f"{job}.0,{job}.1", "--format=jobid,state,exitcode").stdout.split()
-    assert steps == [f"{job}.0", "FAILED", "4:0", f"{job}.1", "FAILED", "1:0"]
+    steps = site.run("sacct", "-n", "-P", "-j", job, "--format=jobid,jobname,exitcode").stdout.split()
+    assert steps[3:] == [f"{job}.0|bash|4:0", f"{job}.1|bash|0:0", f"{job}.2|bash|1:0"]
 
 
 def test_waiting(site: Site) -> None:

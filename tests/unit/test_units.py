@@ -7,7 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcbatch.errors import HpcBatchError
-from hpcbatch.units import counted, cpu_milli, format_bytes, hms, memory_bytes, parse_quantity, parse_rfc3339, rfc3339
+from hpcbatch.units import (
+    counted,
+    cpu_milli,
+    format_bytes,
+    hm,
+    hms,
+    memory_bytes,
+    parse_quantity,
+    parse_rfc3339,
+    rfc3339,
+)
 
 
 @pytest.mark.parametrize(
@@ -62,6 +72,11 @@ def test_bad_time() -> None:
 @pytest.mark.parametrize(("seconds", "text"), [(0, "00:00:00"), (59, "00:00:59"), (360_000, "100:00:00")])
 def test_hms(seconds: int, text: str) -> None:
     assert hms(seconds) == text
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(0, "0:00"), (1, "0:01"), (3600, "1:00"), (360_060, "100:01")])
+def test_hm(seconds: int, text: str) -> None:
+    assert hm(seconds) == text
 
 
 @pytest.mark.parametrize(("number", "text"), [(0, "0 nodes"), (1, "1 node"), (2, "2 nodes")])

@@ -32,6 +32,10 @@ EVERYWHERE = (
     Right("", "events", ("list", "watch")),
     Right("batch.volcano.sh", "jobs", ("list", "watch")),
     Right("scheduling.volcano.sh", "queues", ("get", "list", "watch")),
+    Right("resource.k8s.io", "deviceclasses", ("list", "watch")),
+    Right("resource.k8s.io", "resourceslices", ("list", "watch")),
+    Right("resource.k8s.io", "resourceclaims", ("list", "watch")),
+    Right("topology.volcano.sh", "hypernodes", ("list", "watch")),
     Right("scheduling.k8s.io", "priorityclasses", ("create",)),
 )
 IN_ITS_OWN = (
@@ -43,9 +47,12 @@ IN_A_USERS = (
     Right("hpcbatch.io", "batchjobs", ("get", "create", "patch")),
     Right("", "secrets", ("get", "list", "patch", "delete")),
     Right("", "configmaps", ("get", "create", "update", "patch", "delete")),
+    Right("resource.k8s.io", "resourceclaimtemplates", ("create", "patch", "delete")),
     Right("", "pods", ("patch", "delete")),
+    Right("", "pods/resize", ("patch",)),
     Right("", "pods/log", ("get",)),
     Right("batch.volcano.sh", "jobs", ("get", "create", "delete")),
+    Right("scheduling.volcano.sh", "podgroups", ("get", "patch")),
     Right("bus.volcano.sh", "commands", ("create",)),
 )
 """As deploy/controller/controller-rbac.yaml gives them, by the namespaces in which they hold."""

@@ -18,6 +18,8 @@ from hpcbatch.units import parse_rfc3339
 _VERSION, _CLOCK = Reporter("kubernetes-version"), Reporter("clock")
 OLDEST = (1, 30)
 """The first release that serves ValidatingAdmissionPolicy as admissionregistration.k8s.io/v1."""
+RESIZING = (1, 33)
+"""The first one that resizes running pods unless somebody has switched that off."""
 _NODE_LEASES = "kube-node-lease"
 _NOTICED_S, _HARMFUL_S = 2.0, 30.0
 _MEND_CLOCK = "synchronise the clocks (chrony, ntpd or systemd-timesyncd on {}): `chronyc tracking`, `timedatectl`"
@@ -40,6 +42,11 @@ def judge_version(answer: Object, is_embedded: bool) -> Finding:
             "Kubernetes",
             f"{text}, older than {wanted}",
             f"upgrade to {wanted} or newer: the admission policies that keep users apart need it",
+        )
+    if found < RESIZING:
+        wanted = ".".join(map(str, RESIZING))
+        return _VERSION.ok(
+            "Kubernetes", f"{text}; suspended jobs keep their CPUs: {wanted} and newer resize running pods"
         )
     return _VERSION.ok("Kubernetes", f"{text}{', the embedded engine of this machine' if is_embedded else ''}")
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from hpcbatch.model.named import NamedJob
     from hpcbatch.model.row import JobRow
 
-_PBSE_INTERNAL = 15008  # what the real commands print for a server whose host is not known
-
 
 def describe(command: str, session: Session) -> Describe:
     """PBS's words for what ends the whole command."""
@@ -48,12 +46,19 @@ def answered(arguments: Sequence[str]) -> bool:
     return False
 
 
+def is_other_server(session: Session, name: str) -> bool:
+    """Whether that is none of the names of the cluster that the kubeconfig gives; "" is."""
+    return bool(name) and _short(name) != _short(session.server)
+
+
 def check_server(session: Session, command: str, named: str | None = None) -> None:
     """End the command if PBS_DEFAULT, or `named`, is another server than the cluster that the kubeconfig gives."""
     default = session.environ.get("PBS_DEFAULT", "")
     wanted, shown = (default, default) if named is None else (named, session.server)
-    if wanted and _short(wanted) != _short(session.server):
-        text = f"Unknown Host.\n{command}: cannot connect to server {shown} (errno={_PBSE_INTERNAL})"
+    if is_other_server(session, wanted):
+        from hpcbatch.dialects.pbs.errors import PBSE_INTERNAL
+
+        text = f"Unknown Host.\n{command}: cannot connect to server {shown} (errno={PBSE_INTERNAL})"
         raise EndedError(text, 255)
 
 

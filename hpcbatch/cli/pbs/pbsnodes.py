@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from functools import partial
 
-from hpcbatch.cli.common import Session, complain, run
-from hpcbatch.cli.pbs.common import answered, check_server, describe
+from hpcbatch.cli.common import EndedError, Session, complain, run
+from hpcbatch.cli.pbs.common import answered, describe, is_other_server
 from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -50,7 +50,9 @@ def _body(session: Session) -> int:
     from hpcbatch.dialects.pbs.qstat_options import Format
 
     options = pbsnodes.parse_pbsnodes(sys.argv[1:])
-    check_server(session, "pbsnodes")
+    asked = options.server or session.environ.get("PBS_DEFAULT", "")
+    if is_other_server(session, asked):
+        raise EndedError(pbsnodes.unreachable(asked), 1)
     if options.is_change:
         return _mark(session, options)
     known = {node.name: node for node in with_members(session, list_nodes(session.api, session.namespace))}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from hpcbatch.cli.common import Session
 from hpcbatch.dialects.pbs import errors
 from hpcbatch.dialects.pbs.qmgr_attributes import Kind, set_elsewhere
@@ -18,6 +20,11 @@ if TYPE_CHECKING:
     from hpcbatch.model.row import QueueRow
 
 _UNKNOWN_QUEUE = QmgrError(errors.PBSE_UNKQUE, "Unknown queue")
+_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?", re.ASCII)
+_NO_NAME = (
+    "a new queue is a Volcano Queue, whose name has small letters, digits, - and . only, 63 at most: "
+    "queues that site.yaml names may have capitals and _, too"
+)
 _UNKNOWN_NODE = QmgrError(errors.PBSE_UNKNODE, "Unknown node ")
 
 
@@ -151,6 +158,8 @@ def _change_queue(session: Session, request: Request, name: str) -> None:
             if is_named:
                 _make_named(session, name, wanted)
             else:
+                if not _NAME.fullmatch(name):
+                    raise QmgrError(errors.PBSE_IVALREQ, "Invalid request", _NO_NAME)
                 create_queue(session.api, name, enabled=enabled, started=started)
                 if wanted.limits:
                     change_partition(session.api, name, wanted.limits)

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
-from hpcbatch.cli.common import NO_CONNECTION, Session, complain, run
+from hpcbatch.cli.common import NO_CONNECTION, Session, complain, leave, run
 from hpcbatch.cli.pbs.common import Jobs, answered, check_server, describe
 from hpcbatch.errors import HpcBatchError, JobFinishedError, UnknownQueueError
 from hpcbatch.record.rows import row_of
@@ -173,6 +173,7 @@ class _Listing:
                 living=self._living,
             )
         sys.stdout.write(text)
+        leave(self._all, rows)
 
     def _show_full(self) -> None:
         from hpcbatch.client import listing
@@ -196,6 +197,7 @@ class _Listing:
         attributes.living = frozenset(self._living)
         shown = ((row_id(row), attributes.of(row)) for row in rows)
         sys.stdout.write(_formatted(session, options, shown, heading="Job Id", key="Jobs"))
+        leave(attributes, rows)
 
 
 class _Known(NamedTuple):

@@ -96,9 +96,9 @@ def _cancel_step(session: Session, row: JobRow | None, step: NamedStep, options:
         if not targets:
             raise UnknownJobError(step.text)
         for target in targets:
-            status = next((one.status for one in exactly(session.api, session.namespace, target.job_id)), None)
+            record = next(iter(exactly(session.api, session.namespace, target.job_id)), None)
             check_unfinished(target)
-            wanted = scancel.step_request(step, status, options.signal)
+            wanted = scancel.step_request(step, record, options.signal)
             if wanted is None:
                 raise scancel.NoStepError(step.text)
             signal(session.api, target, *wanted)

@@ -208,10 +208,12 @@ def _array_of(session: Session, member: JobRecord) -> tuple[JobRecord | None, st
 
 def _show_nodes(session: Session, command: ScontrolCommand) -> int:
     from hpcbatch.cli.slurm.common import shown_nodes
+    from hpcbatch.client.nodes import cpu_topologies
     from hpcbatch.client.pod_nodes import nodes_of_pods
     from hpcbatch.client.queues import list_queues
     from hpcbatch.dialects.slurm.hostlist import expand
     from hpcbatch.dialects.slurm.scontrol import format_node, not_found
+    from hpcbatch.model.cpu_topology import CpuTopology
 
     known = {node.name: node for node in shown_nodes(session)}
     queues = [queue for queue in list_queues(session.api) if not queue.reservation]
@@ -219,12 +221,20 @@ def _show_nodes(session: Session, command: ScontrolCommand) -> int:
     _tell_update(session, command, len(known))
     names = expand(command.operand) if command.operand else list(known)
     nodes = nodes_of_pods(session.api, session.namespace, (name for name in names if name not in known))
+    topologies = cpu_topologies(session.api)
     for name in dict.fromkeys(nodes.get(name, name) for name in names):
         if name not in known:
             print(printable(not_found("Node", name).text))
             code = 1
             continue
-        text = format_node(known[name], queues, session.zone, command.one_line, time_format=command.time_format)
+        text = format_node(
+            known[name],
+            queues,
+            session.zone,
+            command.one_line,
+            time_format=command.time_format,
+            cpus=topologies.get(name, CpuTopology()),
+        )
         sys.stdout.write(text)
     return code
 

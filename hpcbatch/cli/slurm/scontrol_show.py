@@ -48,11 +48,11 @@ def show(session: Session, command: ScontrolCommand) -> int:
 
 
 def _topology(session: Session, asked: str) -> None:
-    from hpcbatch.client.nodes import node_labels
+    from hpcbatch.client.nodes import node_labels, with_hypernodes
     from hpcbatch.client.queues import read_topology
 
     levels = [label for _, label in read_topology(session.api)]
-    nodes = node_labels(session.api) if levels else {}
+    nodes = with_hypernodes(session.api, node_labels(session.api), levels) if levels else {}
     if text := scontrol_show.format_topology(levels, nodes, asked):
         sys.stdout.write(text)
     else:
@@ -124,13 +124,23 @@ def _config_text(session: Session, command: ScontrolCommand) -> str:
 
 
 def _associations(session: Session, command: ScontrolCommand) -> int:
-    from hpcbatch.cli.slurm.account_directory import read_directory
     from hpcbatch.cli.unix_names import uid_of
-    from hpcbatch.dialects.slurm.assoc_mgr import format_state, read_words
+    from hpcbatch.client.accounts import read_accounts
+    from hpcbatch.client.priorities import Ranks
+    from hpcbatch.client.queues import read_priority
+    from hpcbatch.dialects.slurm.assoc_mgr import Counted, format_state, read_words
+    from hpcbatch.dialects.slurm.associations import accounts_of, directory_of
 
     wanted = read_words(command.words)
-    found = read_directory(session)
-    sys.stdout.write(format_state(found, wanted, session.server, uid_of, one_line=command.one_line))
+    accounts, config = read_accounts(session.api), read_priority(session.api)
+    ranks = Ranks(session.api, session.namespace, accounts, config, session.now)
+    rows = ranks.rows()
+    is_counted = not accounts.is_bare and config.is_multifactor
+    if accounts.is_bare:
+        accounts = accounts_of(rows, accounts)
+    counted = Counted(ranks.in_use(accounts, rows), ranks.shares(rows) if is_counted else None)
+    found = directory_of(accounts)
+    sys.stdout.write(format_state(found, wanted, session.server, uid_of, counted, one_line=command.one_line))
     return 0
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from functools import partial
 
-from hpcbatch.cli.common import EndedError, Session, complain, run
+from hpcbatch.cli.common import EndedError, Session, complain, leave, run
 from hpcbatch.cli.slurm.common import check_cluster_names, describe, tell_options
 from hpcbatch.typed import TYPE_CHECKING
 
@@ -82,6 +82,8 @@ def _show(session: Session, options: SqueueOptions) -> int:
     detail = _details(session, options) if needs_records(columns) else None
     tiers = _tiers(session) if options.by_partition else {}
     sys.stdout.write(format_queue(rows, options, session.now, session.zone, wrf, detail=detail, tiers=tiers))
+    if not options.every_s:
+        leave(rows)
     return 0
 
 

@@ -13,6 +13,7 @@ from hpcbatch.dialects.lsf.mail import mails
 from hpcbatch.dialects.lsf.output import input_file, output_files
 from hpcbatch.dialects.lsf.words import DIRECTIVE
 from hpcbatch.dialects.port import Door, Rules
+from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.outcome import Outcome
 from hpcbatch.model.placed import PlacedJob, RunSetup
 from hpcbatch.model.runner_words import RunnerWords
@@ -79,7 +80,9 @@ def _read_script(
 
 
 def directive_word(text: str) -> str:
-    """In quotes, of which the other kind means itself to bsub."""
+    """In quotes, of which the other kind means itself to bsub. Raises HpcBatchError for a text with both."""
+    if "'" in text and '"' in text:
+        raise HpcBatchError(f"{text!r} cannot stand in a #BSUB line: it has both kinds of quotes")
     return f"'{text}'" if '"' in text else f'"{text}"'
 
 
@@ -109,7 +112,6 @@ DOOR = Door(
     directive_word=directive_word,
     shown_id=row_id,
     run_setup=_run_setup,
-    has_templates=False,
     never_met=never_met,
     option_tables=_option_tables,
     command_lines=_command_lines,

@@ -95,6 +95,8 @@ def waits_for_others(record: JobRecord) -> bool:
 def format_depend(record: JobRecord) -> str | None:
     """The attribute `depend`: what is not satisfied yet, and what the job means to others; None if that is nothing."""
     dependency, progress = record.spec.dependency, record.status.dependency
+    if dependency is None and progress is None:
+        return None
     left = list(_not_looked_at(dependency) if progress is None else parse_left(progress.left)[0])
     if dependency is not None:
         left += [Left(wait=wait) for wait in (*dependency.befores, *dependency.rivals)]

@@ -8,7 +8,7 @@ from datetime import datetime, tzinfo
 from hpcbatch.dataclass import dataclass
 from hpcbatch.dialects.pbs import options, usage
 from hpcbatch.dialects.pbs.cjson import Json, dump, parsed
-from hpcbatch.dialects.pbs.errors import PBS_VERSION, PBSE_PERM, PbsError, PbsUsageError
+from hpcbatch.dialects.pbs.errors import PBS_VERSION, PBSE_INTERNAL, PBSE_PERM, PbsError, PbsUsageError
 from hpcbatch.dialects.pbs.qstat_options import Format
 from hpcbatch.dialects.pbs.states import ctime
 from hpcbatch.model.row import NodeRow
@@ -43,6 +43,8 @@ class PbsnodesOptions:
     """-L, with -S: nothing is cut."""
     quiet: bool = False
     """-q: no messages."""
+    server: str = ""
+    """-s."""
     format: Format = Format.DEFAULT
     delimiter: str = "|"
     offline: bool | None = None
@@ -88,11 +90,17 @@ def parse_pbsnodes(argv: Sequence[str]) -> PbsnodesOptions:
         jobs="j" in letters,
         long="L" in letters,
         quiet="q" in letters,
+        server=values.get("s", ""),
         format=Format(form),
         delimiter=values.get("D", "|"),
         offline=True if "o" in letters else False if letters & set("cr") else None,
         comment=values["C"][:_MOST_COMMENT] if "C" in values else None,
     )
+
+
+def unreachable(server: str) -> str:
+    """What is said of a server that there is not. Source: pbsnodes.c."""
+    return f"Unknown Host.\npbsnodes: cannot connect to server {server}, error={PBSE_INTERNAL}"
 
 
 def node_state(node: NodeRow) -> str:

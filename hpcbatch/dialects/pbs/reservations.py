@@ -139,7 +139,7 @@ def _full(record: ReservationRecord, shown: Shown) -> str:
         ("Resource_List.place", given.get("place", "")),
         ("Resource_List.select", given.get("select", "")),
         ("Resource_List.walltime", hms(length)),
-        ("resv_nodes", "+".join(_vnode(node.name, node.amounts, shown) for node in status.nodes)),
+        ("resv_nodes", "+".join(f"({name}:ncpus={cpus})" for name, cpus in _pieces(record, shown))),
         ("User_List", given.get("User_List", "")),
         ("group_list", given.get("group_list", "")),
         ("Authorized_Users", _users(record)),
@@ -169,8 +169,24 @@ def _node_cpus(name: str, amounts: Mapping[str, int] | None, shown: Shown) -> in
     return shown.cpus.get(name, 0) if amounts is None else amounts.get("cpu", 0) // 1000
 
 
-def _vnode(name: str, amounts: Mapping[str, int] | None, shown: Shown) -> str:
-    return f"({name}:ncpus={_node_cpus(name, amounts, shown)})"
+def _pieces(record: ReservationRecord, shown: Shown) -> list[tuple[str, int]]:
+    """The node of each chunk, with its CPUs. What is kept is known by node alone: where the chunks cannot be told apart
+    in it, or whole nodes are kept, all of a node is one piece.
+    """
+    status, spec = record.status, record.status.granted or record.spec
+    whole = [(node.name, _node_cpus(node.name, node.amounts, shown)) for node in status.nodes]
+    if any(node.amounts is None for node in status.nodes):
+        return whole
+    left = dict(whole)
+    found = []
+    for chunk in spec.chunks:
+        for _ in range(chunk.count):
+            name = next((name for name, cpus in left.items() if cpus >= chunk.cpus), "")
+            if not name:
+                return whole
+            left[name] -= chunk.cpus
+            found.append((name, chunk.cpus))
+    return whole if any(left.values()) else found
 
 
 def _moment(text: str, shown: Shown) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.text import HIDDEN
@@ -120,4 +121,10 @@ def _unquote(value: str) -> str:
 
 def format_variable_list(variables: Mapping[str, str]) -> str:
     """The list as `qstat -f` shows it: quotes, commas and backslashes in a value get a backslash."""
-    return ",".join([f"{name}={value.translate(_ESCAPED)}" for name, value in variables.items()])
+    return _listed(tuple(variables.items()))
+
+
+@lru_cache(maxsize=1000)
+def _listed(variables: tuple[tuple[str, str], ...]) -> str:
+    """Most jobs of a user have the same."""
+    return ",".join([f"{name}={value.translate(_ESCAPED)}" for name, value in variables])

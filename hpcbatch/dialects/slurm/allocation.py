@@ -56,7 +56,8 @@ _PLAIN_TERMINAL = frozenset(
     {"pty", "jobid", "quiet", "overlap", "oversubscribe", "unbuffered", "interactive", "mpi", "preserve-env"}
     | {"ntasks=1", "nodes=1", "mem-per-cpu=0", "cpu-bind=none", "cpu-bind=no"}
 )
-"""With these alone srun's step is its program, on the terminal: so SallocDefaultCommand of Slurm's manual has it."""
+"""With these alone srun's step is one program on the terminal: so SallocDefaultCommand of Slurm's manual has it."""
+_BESIDE = ("--overlap", "--preserve-env", "--nodes=1", "--ntasks=1")
 _DIGITS = 18
 _PREFIX = {"srun": "SLURM_", "salloc": "SALLOC_"}
 """Of the input variables of each."""
@@ -144,7 +145,7 @@ class Step(NamedTuple):
 def read_step(argv: Sequence[str], *, is_terminal: bool) -> Step:
     """srun in an allocation of salloc: the srun in its first pod reads the options. Raises SlurmUsageError.
 
-    Without any that it could heed, `srun --pty -n1 bash` is the shell itself, on whose terminal other steps may run.
+    Without any that it could heed, `srun --pty -n1 bash` is one shell, beside which other steps of the allocation run.
     """
     given, operands = _parsed(SRUN, argv)
     if not operands:
@@ -153,7 +154,7 @@ def read_step(argv: Sequence[str], *, is_terminal: bool) -> Step:
     rest = [_long(each) for each in given if each.option.name not in {"pty", "jobid"}]
     has_terminal = "pty" in names and is_terminal
     if has_terminal and all(_is_plain(each) for each in given):
-        command = tuple(operands)
+        command = ("srun", *_BESIDE, "--pty", *operands)
     else:
         command = ("srun", *(["--pty"] if has_terminal else []), *rest, *operands)
     return Step(command, has_terminal, "pty" in names and not is_terminal, "quiet" in names)

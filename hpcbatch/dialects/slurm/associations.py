@@ -64,7 +64,12 @@ def directory_of(accounts: Accounts) -> Directory:
 
 
 def directory(rows: Iterable[JobRow], set_up: Accounts | None = None) -> Directory:
-    """From all visible jobs, in the order of their numbers. `set_up` has no accounts, and perhaps qualities of
+    """From all visible jobs, see `accounts_of`."""
+    return directory_of(accounts_of(rows, set_up))
+
+
+def accounts_of(rows: Iterable[JobRow], set_up: Accounts | None = None) -> Accounts:
+    """Those that jobs name, in the order of their numbers. `set_up` has no accounts, and perhaps qualities of
     service.
     """
     users: dict[str, set[str]] = {}
@@ -93,12 +98,10 @@ def directory(rows: Iterable[JobRow], set_up: Accounts | None = None) -> Directo
         model.Association(number=number, account=account, user=user, qos=root_qos if number == 1 else None)
         for number, (account, user) in enumerate(pairs, start=1)
     )
-    return directory_of(
-        Accounts(
-            accounts=accounts,
-            associations=associations,
-            qos=qos,
-            default_accounts=defaults,
-            next_number=len(associations) + 1,
-        )
+    return Accounts(
+        accounts=accounts,
+        associations=associations,
+        qos=qos,
+        default_accounts=defaults,
+        next_number=len(associations) + 1,
     )

@@ -20,7 +20,7 @@ from hpcbatch.dialects.slurm.sacct_fields import FIELDS
 from hpcbatch.dialects.slurm.sacct_line import Line, View
 from hpcbatch.dialects.slurm.sacct_options import STARTED_FLAG, SacctOptions, WantedJob
 from hpcbatch.dialects.slurm.srun_steps import lines_of, used_by_place
-from hpcbatch.dialects.slurm.steps import first_of
+from hpcbatch.dialects.slurm.steps import TERMINAL_STEP, first_of
 from hpcbatch.model.indices import Indices
 from hpcbatch.model.record import HostUsage, JobRecord
 from hpcbatch.model.row import JobRow
@@ -343,27 +343,33 @@ def _steps(job: Line, entry: _Entry) -> Iterator[Line]:
         batch_rss = [(first, status.max_rss_bytes)]
     if not batch_cpu and status.cpu_used_s is not None and not (used and not alone):
         batch_cpu = [(first, max(0, status.cpu_used_s - sum(in_steps.values())))]
-    state, code, signal = _batch_end(job)
-    yield job._replace(
-        step=first_of(entry.record),
-        name=first_of(entry.record),
-        state=state,
-        state_text=states.LONG[state],
-        exit_code=code,
-        exit_signal=signal,
-        cpus=pods[0][1] if pods else job.cpus,
-        nodes=1,
-        node_list=first,
-        tasks=1,
-        allocated_nodes=1,
-        cpu_s=_sum(batch_cpu, is_over=status.state.is_final),
-        rss_bytes=tuple(batch_rss),
-        cpu_by_host=tuple(batch_cpu),
-    )
-    if alone:
-        return
     rest = (cpu[len(batch_cpu) :], rss[len(batch_rss) :]) if used else ([], [])
-    yield _extern(job, *rest, len(pods), is_over=status.state.is_final)
+    if not alone:
+        extern = _extern(job, *rest, len(pods), is_over=status.state.is_final)
+    step = first_of(entry.record)
+    if step == TERMINAL_STEP and not alone:
+        yield extern
+    state, code, signal = _batch_end(job)
+    if step:
+        yield job._replace(
+            step=step,
+            name=entry.record.spec.name if step == TERMINAL_STEP else step,
+            state=state,
+            state_text=states.LONG[state],
+            exit_code=code,
+            exit_signal=signal,
+            cpus=pods[0][1] if pods else job.cpus,
+            nodes=1,
+            node_list=first,
+            tasks=1,
+            allocated_nodes=1,
+            cpu_s=_sum(batch_cpu, is_over=status.state.is_final),
+            rss_bytes=tuple(batch_rss),
+            cpu_by_host=tuple(batch_cpu),
+            layout="Block" if step == TERMINAL_STEP else job.layout,
+        )
+    if step != TERMINAL_STEP and not alone:
+        yield extern
 
 
 def _extern(

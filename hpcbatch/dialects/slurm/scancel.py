@@ -30,7 +30,7 @@ from hpcbatch.model.state import JobState
 from hpcbatch.typed import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from hpcbatch.model.record import JobStatus
+    from hpcbatch.model.record import JobRecord
 
 PARSER = Parser(
     "scancel",
@@ -291,13 +291,16 @@ def step_question(one: NamedStep, row: JobRow) -> str:
     return f"Cancel step_id={one.text} name={row.name} partition={row.queue} [y/n]? "
 
 
-def step_request(one: NamedStep, status: JobStatus | None, signal: int | None) -> tuple[int, str] | None:
+def step_request(one: NamedStep, record: JobRecord | None, signal: int | None) -> tuple[int, str] | None:
     """Signal and scope of the request that ends a step of the running job, or sends it a signal; None where no such
     step runs. One that its runner has not reported yet may run.
     """
-    if one.step == "batch":
+    from hpcbatch.dialects.slurm.steps import first_of
+
+    if one.step == "batch" or (record is not None and one.step == first_of(record)):
         return signal or KILL, "script"
     number = int(one.step)
+    status = None if record is None else record.status
     known = {step.number: step.end_time for step in status.steps} if status is not None else {}
     has_ended = known[number] is not None if number in known else status is not None and number < status.step_count
     if has_ended:

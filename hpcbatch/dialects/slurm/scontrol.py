@@ -20,7 +20,9 @@ from hpcbatch.dialects.slurm.preemption import preempt_mode
 from hpcbatch.dialects.slurm.scontrol_command import ScontrolCommand, Verb
 from hpcbatch.dialects.slurm.values import MAX_COUNT
 from hpcbatch.model.array import shown_number
+from hpcbatch.model.cpu_topology import CpuTopology
 from hpcbatch.model.node_features import ACTIVE, AVAILABLE
+from hpcbatch.model.preemption import PreemptMode
 from hpcbatch.model.record import JobRecord, JobStatus
 from hpcbatch.model.row import JobRow, NodeRow, QueueRow
 from hpcbatch.model.spec import Sharing
@@ -177,7 +179,7 @@ def _times(record: JobRecord, tz: tzinfo, time_format: str, exempt_s: int | None
     limit_s = _limit_s(row, record.spec.deadline)
     if end is None and start is not None and limit_s is not None:
         end = start + timedelta(seconds=limit_s)
-    if status.preempted is not None and status.end_time is None:
+    if status.preempted is not None and status.end_time is None and status.preempted.mode is not PreemptMode.SUSPEND:
         end = status.preempted.end_time
     return [
         f"SubmitTime={shown(status.submit_time)} EligibleTime={shown(eligible)}",
@@ -225,7 +227,13 @@ def _sizes(record: JobRecord) -> list[str]:
 
 
 def format_node(
-    node: NodeRow, queues: Sequence[QueueRow], tz: tzinfo, one_line: bool = False, *, time_format: str = ""
+    node: NodeRow,
+    queues: Sequence[QueueRow],
+    tz: tzinfo,
+    one_line: bool = False,
+    *,
+    time_format: str = "",
+    cpus: CpuTopology | None = None,
 ) -> str:
     """`scontrol show node`. What the API does not say of a node, Slurm's `n/a`, `N/A` or `n/s` stands for."""
     since = stamp(node.since, tz, time_format, none="None")
@@ -233,17 +241,21 @@ def format_node(
     allocated = ",".join(
         [f"cpu={node.cpus_used}"] * bool(node.cpus_used) + [f"mem={size(used_mb)}"] * bool(node.mem_used_bytes)
     )
+    cpus = cpus or CpuTopology()
     arch = {"amd64": "x86_64", "arm64": "aarch64"}.get(node.arch, node.arch)
     lines = [
-        f"NodeName={node.name} Arch={arch} CoresPerSocket={node.cpus} ",
+        f"NodeName={node.name} Arch={arch} CoresPerSocket={cpus.cores_per_socket or node.cpus} ",
         f"CPUAlloc={node.cpus_used} CPUEfctv={node.cpus} CPUTot={node.cpus} CPULoad=N/A",
         f"AvailableFeatures={features(node, ACTIVE, AVAILABLE)}",
         f"ActiveFeatures={features(node, ACTIVE)}",
         "Gres=(null)",
         f"NodeAddr={node.name} NodeHostName={node.name} Version={SLURM_VERSION}",
         "OS=Linux",
-        f"RealMemory={total_mb} AllocMem={used_mb} FreeMem={max(0, total_mb - used_mb)} Sockets=1 Boards=1",
-        f"State={node_state(node).upper} ThreadsPerCore=1 TmpDisk=0 Weight=1 Owner=N/A MCS_label=N/A",
+        f"RealMemory={total_mb} AllocMem={used_mb} FreeMem={max(0, total_mb - used_mb)} "
+        f"Sockets={cpus.sockets} Boards=1",
+        *([f"CoreSpecCount={cpus.reserved_cores} "] if cpus.reserved_cores else []),
+        f"State={node_state(node).upper} ThreadsPerCore={cpus.threads_per_core} TmpDisk=0 Weight=1 "
+        "Owner=N/A MCS_label=N/A",
         f"Partitions={','.join(queue.name for queue in queues if queue.reaches(node))} ",
         "BootTime=None SlurmdStartTime=None",
         f"LastBusyTime={since}",
@@ -253,6 +265,8 @@ def format_node(
         "CurrentWatts=0 AveWatts=0",
         "ExtSensorsJoules=n/s ExtSensorsWatts=0 ExtSensorsTemp=n/s",
     ]
+    if cpus.policies:
+        lines.append(f"Extra={cpus.policies}")
     if node.comment:
         said = stamp(node.comment_time, tz, time_format, none="Unknown")
         lines.append(f"Reason={node.comment} [{node.comment_by}@{said}]")

@@ -8,10 +8,30 @@ from datetime import datetime
 from hpcbatch.dialects.slurm import states
 from hpcbatch.dialects.slurm.hostlist import compress
 from hpcbatch.dialects.slurm.sacct_line import Figure, Line, TaskUsage
-from hpcbatch.model.record import JobStatus
+from hpcbatch.model.indices import Indices
+from hpcbatch.model.interactive import Interactive
+from hpcbatch.model.record import JobRecord, JobStatus
 from hpcbatch.model.step import StepRecord, TaskFigure
 
 _SIGTERM = 15
+_FIRST_HOST = Indices.of([0])
+
+
+def all_steps(record: JobRecord) -> tuple[StepRecord, ...]:
+    """Those of the record, and that of `srun --pty` on the login node, whose program the runner starts by itself."""
+    status = record.status
+    if record.spec.interactive is not Interactive.TERMINAL or status.start_time is None:
+        return status.steps
+    first = StepRecord(
+        number=0,
+        name=record.spec.name,
+        start_time=status.start_time,
+        end_time=status.end_time,
+        cpus=status.hosts[0].cpus if status.hosts else 1,
+        hosts=_FIRST_HOST,
+        distribution="block",
+    )
+    return (first, *status.steps)
 
 
 def lines_of(job: Line, now: datetime) -> Iterator[Line]:

@@ -1,5 +1,5 @@
-"""The steps of jobs that run: `batch`, the script, or `interactive`, what srun and salloc began; `extern`, what runs on
-the other hosts of a job of several; and those of srun, by their numbers.
+"""The steps of jobs that run: `batch`, the script, or `interactive`, what salloc began; `extern`, what runs on the
+other hosts of a job of several; and those of srun, by their numbers.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 
 from hpcbatch.dialects.slurm.ids import row_id
+from hpcbatch.model.interactive import Interactive
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.state import JobState
 from hpcbatch.typed import TYPE_CHECKING, NamedTuple
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from hpcbatch.model.record import JobRecord
     from hpcbatch.model.step import StepRecord
 
-BATCH, INTERACTIVE, EXTERN = "batch", "interactive", "extern"
+BATCH, INTERACTIVE, EXTERN, TERMINAL_STEP = "batch", "interactive", "extern", "0"
 _ACTIVE = frozenset({JobState.RUNNING, JobState.SUSPENDED, JobState.EXITING})
 
 
@@ -65,19 +66,24 @@ def steps_of(rows: Iterable[JobRow], records: Mapping[int, JobRecord]) -> Iterat
         if row.state not in _ACTIVE or row.start_time is None or row.array_indices:
             continue
         record = records.get(row.job_id)
-        yield Step(row, BATCH if record is None else first_of(record))
+        first = BATCH if record is None else first_of(record)
+        if first in {BATCH, INTERACTIVE}:
+            yield Step(row, first)
         if len(row.hosts) > 1:
             yield Step(row, EXTERN)
         if record is not None:
-            from hpcbatch.dialects.slurm.srun_steps import node_names
+            from hpcbatch.dialects.slurm.srun_steps import all_steps, node_names
 
-            for one in record.status.steps:
+            for one in all_steps(record):
                 if one.end_time is None:
                     yield Step(row, str(one.number), one, node_names(record.status, one))
 
 
 def first_of(record: JobRecord) -> str:
-    """The name of the step that the runner starts on the first host. Slurm has `interactive` where salloc's shell runs
-    in the allocation, and no `batch` of jobs without a script.
+    """The name of the step that the runner starts on the first host: Slurm has no `batch` of jobs without a script, and
+    `interactive` where salloc's shell runs in the allocation. The program of `srun --pty` is step 0; "": the runner
+    starts srun, whose steps are in the record.
     """
-    return BATCH if record.spec.interactive is None else INTERACTIVE
+    if record.spec.interactive is None:
+        return BATCH
+    return {Interactive.TERMINAL: TERMINAL_STEP, Interactive.STREAMS: ""}.get(record.spec.interactive, INTERACTIVE)

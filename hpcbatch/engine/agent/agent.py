@@ -40,6 +40,7 @@ from hpcbatch.engine.agent.node import (
 )
 from hpcbatch.engine.agent.oversubscribed import yielding
 from hpcbatch.engine.agent.podhost_client import PodHostClient, PodHostError
+from hpcbatch.engine.agent.resizing import DEFERRED, INFEASIBLE, too_much
 from hpcbatch.engine.agent.run import PodRun
 from hpcbatch.engine.agent.shared_volumes import SharedVolumes
 from hpcbatch.engine.agent.spec import Host, never_starts
@@ -49,7 +50,7 @@ from hpcbatch.engine.registry.registry import Registry
 from hpcbatch.engine.registry.statuses import forbidden
 from hpcbatch.engine.registry.writes import Operation
 from hpcbatch.errors import AlreadyExistsError, ConflictError, NotFoundError
-from hpcbatch.units import cpu_milli, memory_bytes, rfc3339
+from hpcbatch.units import rfc3339
 
 __all__ = ["Agent", "NodeSpec"]
 
@@ -235,21 +236,20 @@ class Agent:
 
     def lacking(self, run: PodRun) -> tuple[str, str] | None:
         """Reason and message if the pod does not fit on its node beside the others. Source: kubelet, predicate.go."""
+        found = too_much(run.pod, self._beside(run), self._nodes[run.node])
+        return None if found is None else (f"OutOf{found[0]}", f"Node didn't have enough resource: {found[1]}")
+
+    def not_granted(self, run: PodRun) -> tuple[str, str] | None:
+        """The same of a pod that is to be resized."""
         node = self._nodes[run.node]
-        others = [one for one in self._runs.values() if one is not run and one.node == run.node and one.uses_node]
-        milli, memory = _requests(run.pod)
-        used_milli = sum(_requests(one.pod)[0] for one in others)
-        used_memory = sum(_requests(one.pod)[1] for one in others)
-        for word, wanted, used, capacity in (
-            ("cpu", milli, used_milli, node.cpus * 1000),
-            ("memory", memory, used_memory, node.memory_bytes),
-        ):
-            if wanted and wanted + used > capacity:
-                text = (
-                    f"Node didn't have enough resource: {word}, requested: {wanted}, used: {used}, capacity: {capacity}"
-                )
-                return f"OutOf{word}", text
-        return None
+        if (never := too_much(run.pod, None, node)) is not None:
+            return INFEASIBLE, f"Node didn't have enough capacity: {never[1]}"
+        found = too_much(run.pod, self._beside(run), node)
+        return None if found is None else (DEFERRED, f"Node didn't have enough resource: {found[1]}")
+
+    def _beside(self, run: PodRun) -> list[Object]:
+        others = (one for one in self._runs.values() if one is not run and one.node == run.node)
+        return [one.allocated for one in others if one.uses_node]
 
     def _admit_job(self, operation: Operation, job: Object, _old: Object | None) -> None:
         """Refuse a job whose pods could not start here: they would wait for ever and hold their nodes' CPUs."""
@@ -383,6 +383,8 @@ class Agent:
             variables={
                 **yielding((node.cpus for node in self._nodes.values()), len(os.sched_getaffinity(0))),
                 **runner_hints(path),
+                # a job's own qsub finds this engine, whether the job has its user's environment or not
+                "KUBECONFIG": str(self.state_dir.resolve() / "kubeconfig"),
             },
         )
 
@@ -467,19 +469,6 @@ def _create(registry: Registry, resource: Resource, obj: Object, namespace: str 
 
 def _has_ended(pod: Object) -> bool:
     return (pod.get("status") or {}).get("phase") in {"Succeeded", "Failed"}
-
-
-def _requests(pod: Object) -> tuple[int, int]:
-    """The pod's requests in millicores and bytes: all containers together, or its largest init container."""
-    totals = []
-    for containers in (pod["spec"]["containers"], pod["spec"].get("initContainers") or ()):
-        requests = [(one.get("resources") or {}).get("requests") or {} for one in containers]
-        totals.append([(cpu_milli(one.get("cpu", 0)), memory_bytes(one.get("memory", 0))) for one in requests])
-    main, init = totals
-    return (
-        max([sum(cpu for cpu, _ in main), *(cpu for cpu, _ in init)]),
-        max([sum(memory for _, memory in main), *(memory for _, memory in init)]),
-    )
 
 
 def _home() -> str:

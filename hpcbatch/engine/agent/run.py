@@ -7,7 +7,6 @@ the next step that is due.
 from __future__ import annotations
 
 import logging
-import os
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -19,6 +18,7 @@ from hpcbatch.api.port import Object
 from hpcbatch.api.resources import PODS, Resource
 from hpcbatch.engine.agent import logs
 from hpcbatch.engine.agent.environment import NotReadyError
+from hpcbatch.engine.agent.resizing import grant, is_deferred
 from hpcbatch.engine.agent.shared_volumes import SharedVolumes
 from hpcbatch.engine.agent.spec import Host, fs_group, own_network, pod_message, start_message, volume_message
 from hpcbatch.engine.agent.status import (
@@ -30,7 +30,7 @@ from hpcbatch.engine.agent.status import (
     new_state,
     waiting,
 )
-from hpcbatch.engine.agent.volumes import Volume, failed_mount, pod_volumes
+from hpcbatch.engine.agent.volumes import Volume, make_empty_dirs, pod_volumes
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.units import parse_rfc3339, rfc3339
 
@@ -41,6 +41,7 @@ _GOOD_RUN_S: Final = 600.0
 """A container that ran this long starts its back-off again from zero. Source: kubelet."""
 _FIRST_RETRY_S: Final = 0.25
 _LONGEST_RETRY_S: Final = 30.0
+_RESIZE_LOOK_S: Final = 0.25
 _DEADLINE = "Pod was active on the node longer than the specified deadline"
 
 
@@ -61,6 +62,7 @@ class Owner(Protocol):
     def volumes_directory(self, uid: str) -> str: ...
     def node_facts(self, node: str) -> dict[str, str]: ...
     def lacking(self, run: PodRun) -> tuple[str, str] | None: ...
+    def not_granted(self, run: PodRun) -> tuple[str, str] | None: ...
     def now(self) -> str: ...
     def log_path(self, pod: Object, container: str, *, previous: bool = False) -> Path | None: ...
 
@@ -86,6 +88,7 @@ class PodRun:
         self._retry_count = 0
         self._reported: set[str] = set()
         self._due: dict[str, float] = {}
+        self._is_looking = False  # again at a resize that was deferred
 
     @property
     def uses_node(self) -> bool:
@@ -143,6 +146,8 @@ class PodRun:
         ):
             self.source_changed(PODS.plural, self.name)
         if not meta.get("deletionTimestamp"):
+            if pod["spec"] is not before["spec"]:
+                self.resize()
             return
         if self.parts.ended:
             self._write_end()
@@ -150,6 +155,26 @@ class PodRun:
         grace = float(meta.get("deletionGracePeriodSeconds") or 0)
         left = (parse_rfc3339(meta["deletionTimestamp"]) - datetime.now(UTC)).total_seconds()
         self.end("", "", min(grace, max(left + 1, 0)) if grace else 0)
+
+    def resize(self) -> None:
+        """Give the containers what they are to have now, if the node has it; else look again."""
+        if self._ending:
+            return
+        if grant(self.parts, self.pod, lambda: self.agent.not_granted(self)) and self._sandbox != "none":
+            self.agent.write_status(self)
+        if is_deferred(self.parts) and not self._is_looking:
+            self._is_looking = True
+            self.agent.after(_RESIZE_LOOK_S, lambda: self.guarded(self._look_at_resize))
+
+    def _look_at_resize(self) -> None:
+        self._is_looking = False
+        self.resize()
+
+    @property
+    def allocated(self) -> Object:
+        """The pod with what its node has granted it."""
+        main = [one.spec for one in self.parts.containers if not one.init]
+        return {**self.pod, "spec": {**self.pod["spec"], "containers": main}}
 
     def gone(self) -> None:
         """The object was deleted before the processes ended."""
@@ -234,7 +259,7 @@ class PodRun:
         try:
             self._volumes = self._read_volumes()
             message = pod_message(self.pod, list(self._volumes.values()), self.agent.host)
-            self._make_empty_dirs()
+            make_empty_dirs(self._volumes.values(), fs_group(self.pod, self.agent.host))
         except NotReadyError as error:
             self._set_waiting(self.parts.containers, error)
             return
@@ -452,20 +477,6 @@ class PodRun:
             share=partial(self.agent.shared.find, fs_group(self.pod, self.agent.host)),
         )
         return {volume.name: volume for volume in volumes}
-
-    def _make_empty_dirs(self) -> None:
-        gid = fs_group(self.pod, self.agent.host)
-        for volume in self._volumes.values():
-            if volume.make:
-                path = Path(volume.path)
-                try:
-                    path.parent.mkdir(exist_ok=True, mode=0o700)
-                    path.mkdir(exist_ok=True)
-                    if gid is not None:
-                        os.chown(path, -1, gid)
-                    path.chmod(0o777 if gid is None else 0o2777)
-                except OSError as error:
-                    raise failed_mount(volume.name, error.strerror or str(error)) from None
 
     def _warn_about_unsupported(self) -> None:
         spec = self.pod["spec"]

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from hpcbatch.api.port import Object
+from hpcbatch.volcano.amounts import RESIZE_PENDING
 
-OWN_CONDITIONS: Final = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady")
+OWN_CONDITIONS: Final = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", RESIZE_PENDING)
 LOST_REASON: Final = "ContainerStatusUnknown"
 LOST_MESSAGE: Final = "The container could not be located when the pod was terminated"
 KILLED: Final = 137
@@ -62,6 +63,8 @@ class PodStatusParts:
     """status.reason of a pod that failed as a whole; `message` goes with it."""
     message: str = ""
     pod_uid: str = ""
+    resize_pending: tuple[str, str] | None = None
+    """Reason and message, while the node does not grant a resize."""
 
 
 def waiting(reason: str, message: str = "") -> dict[str, Any]:
@@ -158,6 +161,9 @@ def _conditions(
         "Ready": (not unready, {}, not_ready),
         "ContainersReady": (not unready, {}, not_ready),
     }
+    if parts.resize_pending is not None:
+        reason, message = parts.resize_pending
+        wanted[RESIZE_PENDING] = (True, {"reason": reason, "message": message}, {})
     before = {one["type"]: one for one in old}
     result: list[dict[str, Any]] = []
     for kind, (true, if_true, if_false) in wanted.items():

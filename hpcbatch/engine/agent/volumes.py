@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import base64
+import os
 import stat
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -173,3 +174,18 @@ class _Files:
             "mode": mode & 0o777,
             "data": base64.b64encode(data).decode(),
         }
+
+
+def make_empty_dirs(volumes: Iterable[Volume], gid: int | None) -> None:
+    """Make the directories of a pod's volumes; `gid` is the group that they are for. Raises NotReadyError."""
+    for volume in volumes:
+        if volume.make:
+            path = Path(volume.path)
+            try:
+                path.parent.mkdir(exist_ok=True, mode=0o700)
+                path.mkdir(exist_ok=True)
+                if gid is not None:
+                    os.chown(path, -1, gid)
+                path.chmod(0o777 if gid is None else 0o2777)
+            except OSError as error:
+                raise failed_mount(volume.name, error.strerror or str(error)) from None

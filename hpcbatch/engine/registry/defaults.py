@@ -27,7 +27,7 @@ def _default_pod(pod: Object) -> None:
         spec.setdefault("preemptionPolicy", "PreemptLowerPriority")
     status = pod.setdefault("status", {})
     status.setdefault("phase", "Pending")
-    status["qosClass"] = _qos(spec)
+    status["qosClass"] = pod_qos(spec)
 
 
 def default_pod_spec(spec: Object) -> None:
@@ -69,17 +69,34 @@ def default_pod_spec(spec: Object) -> None:
     spec.setdefault("enableServiceLinks", True)
 
 
-def _qos(spec: Mapping[str, Any]) -> str:
-    """BestEffort, Guaranteed or Burstable. Source: GetPodQOS in k8s.io/kubernetes/pkg/apis/core/v1/helper/qos."""
+def pod_qos(spec: Mapping[str, Any]) -> str:
+    """BestEffort, Guaranteed or Burstable. Amounts of 0 do not count.
+    Source: ComputePodQOS in k8s.io/kubernetes/pkg/apis/core/v1/helper/qos.
+    """
     containers = [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]
-    parts = [(item.get("resources") or {}) for item in containers if isinstance(item, dict)]
-    if not any(part.get("requests") or part.get("limits") for part in parts):
+    parts = [_of_qos(item.get("resources") or {}) for item in containers if isinstance(item, dict)]
+    if not any(requests or limits for requests, limits in parts):
         return "BestEffort"
-    for part in parts:
-        requests, limits = part.get("requests") or {}, part.get("limits") or {}
+    for requests, limits in parts:
         if any(word not in limits or requests.get(word, limits[word]) != limits[word] for word in ("cpu", "memory")):
             return "Burstable"
     return "Guaranteed"
+
+
+def _of_qos(resources: Mapping[str, Any]) -> tuple[Object, Object]:
+    """The requests and limits that make a pod's class; those that are no quantities are refused later."""
+
+    def counted(part: str) -> Object:
+        found = {}
+        for word in ("cpu", "memory"):
+            if (text := (resources.get(part) or {}).get(word)) is not None:
+                try:
+                    found[word] = units.parse_quantity(text)
+                except HpcBatchError:
+                    found[word] = text
+        return {word: amount for word, amount in found.items() if amount}
+
+    return counted("requests"), counted("limits")
 
 
 def _default_service(service: Object) -> None:

@@ -133,6 +133,7 @@ BUILTIN: tuple[Kind, ...] = (
             Subresource("binding", ("create",), "Binding", "", "v1"),
             Subresource("eviction", ("create",), "Eviction", "policy", "v1"),
             Subresource("log", ("get",), "Pod", "", "v1"),
+            Subresource("resize", ("get", "patch", "update"), "Pod", "", "v1"),
             Subresource("exec", ("create", "get"), "PodExecOptions", "", "v1"),
             Subresource("attach", ("create", "get"), "PodAttachOptions", "", "v1"),
             Subresource("portforward", ("create", "get"), "PodPortForwardOptions", "", "v1"),

@@ -21,6 +21,7 @@ from hpcbatch.engine.registry.defaults import CHECKS, DEFAULTS
 from hpcbatch.engine.registry.kinds import BUILTIN, Kind, kind_of_crd
 from hpcbatch.engine.registry.names import check_name, generate
 from hpcbatch.engine.registry.ownership import Place
+from hpcbatch.engine.registry.resizing import check_resize, resized
 from hpcbatch.engine.registry.schema import CompiledSchema
 from hpcbatch.engine.registry.selectors import named, selector
 from hpcbatch.engine.registry.statuses import Cause
@@ -226,7 +227,8 @@ class Objects:
     ) -> Object:
         """Write what `change` makes of the present object; it runs under the lock and may share parts of it."""
         options = options or WriteOptions()
-        if subresource and not (subresource == "status" and kind.has_status):
+        is_resize = subresource == "resize" and kind.key == _POD_KEY
+        if subresource and not (subresource == "status" and kind.has_status) and not is_resize:
             raise statuses.not_found(kind, name)
         space = namespace if kind.resource.namespaced else ""
         with self.lock:
@@ -237,6 +239,8 @@ class Objects:
             check_identity(kind, old, meta)
             if subresource == "status":
                 obj = {**old, "status": obj.get("status") or {}}
+            elif is_resize:
+                obj = resized(obj, old)
             else:
                 obj["metadata"] = metadata.for_update(meta, old["metadata"])
                 if kind.has_status:
@@ -362,6 +366,8 @@ class Objects:
             causes += schema.check(obj, old)
         elif kind.key == _CRD_KEY:
             causes += crds.check(obj)
+        elif subresource == "resize" and old is not None:
+            causes += CHECKS[kind.key](obj, None) + check_resize(obj, old)
         elif kind.key in CHECKS:
             causes += CHECKS[kind.key](obj, old)
         if causes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from hpcbatch.errors import HpcBatchError
@@ -10,6 +11,7 @@ from hpcbatch.units import parse_rfc3339
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 _YEAR = 365 * _DAY
+_parsed = lru_cache(maxsize=4096)(parse_rfc3339)  # of many objects a second
 
 
 def age(seconds: int) -> str:
@@ -45,7 +47,7 @@ def age_of(timestamp: Any, now: datetime, unknown: str | None = "<unknown>") -> 
     if not isinstance(timestamp, str) or not timestamp:
         return unknown
     try:
-        seconds = (now - parse_rfc3339(timestamp)).total_seconds()
+        seconds = (now - _parsed(timestamp)).total_seconds()
     except HpcBatchError:
         return unknown
     # The clock that wrote the time may be a little ahead: kubectl forgives two seconds.

@@ -11,7 +11,7 @@ from typing import Any
 
 from hpcbatch.engine.registry.kinds import Kind, PrinterColumn
 from hpcbatch.engine.registry.statuses import bad_request
-from hpcbatch.engine.registry.values import as_dict, follow, parse_path, read_path
+from hpcbatch.engine.registry.values import Step, as_dict, follow, parse_path, read_path
 from hpcbatch.engine.server.ages import age_of
 
 Object = Mapping[str, Any]
@@ -269,7 +269,10 @@ PRINTERS: dict[tuple[str, str], Printer] = {
 }
 
 
-def _custom_text(value: Any) -> Any:
+_Conversion = Callable[[Any, datetime], Any]
+
+
+def _custom_text(value: Any, _now: datetime) -> Any:
     if isinstance(value, str):
         return value
     if isinstance(value, (dict, list)):
@@ -278,8 +281,8 @@ def _custom_text(value: Any) -> Any:
 
 
 # What a value of each column type becomes; one of another type gives an empty cell.
-_CONVERSIONS: dict[str, Callable[[Any, datetime], Any]] = {
-    "string": lambda value, _now: _custom_text(value),
+_CONVERSIONS: dict[str, _Conversion] = {
+    "string": _custom_text,
     "date": age_of,
     "integer": lambda value, _now: value if type(value) is int else None,
     "number": lambda value, _now: value if type(value) in {int, float} else None,
@@ -287,15 +290,47 @@ _CONVERSIONS: dict[str, Callable[[Any, datetime], Any]] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What columns show of a part of an object. Most have no value in most objects, and of many the whole part is
+    missing: it is looked for once.
+    """
+
+    columns: tuple[tuple[int, Step, _Conversion], ...]
+    """The place of the cell, and the last step of the column's path."""
+    inner: tuple[tuple[Step, _Part], ...]
+
+    def fill(self, row: list[Any], part: Any, now: datetime) -> None:
+        find = part.get if isinstance(part, dict) else lambda step: follow(part, (step,))
+        for place, step, convert in self.columns:
+            if (value := find(step)) is not None:
+                row[place] = convert(value, now)
+        for step, inner in self.inner:
+            if (value := find(step)) is not None:
+                inner.fill(row, value, now)
+
+
+def _part(columns: Iterable[tuple[int, tuple[Step, ...], _Conversion]]) -> _Part:
+    """Of columns with their paths within the part."""
+    ends: list[tuple[int, Step, _Conversion]] = []
+    inner: dict[Step, list[tuple[int, tuple[Step, ...], _Conversion]]] = {}
+    for place, (step, *rest), convert in columns:
+        if rest:
+            inner.setdefault(step, []).append((place, tuple(rest), convert))
+        else:
+            ends.append((place, step, convert))
+    return _Part(tuple(ends), tuple((step, _part(some)) for step, some in inner.items()))
+
+
 def _custom_cells(columns: Sequence[PrinterColumn]) -> Callable[[Object, datetime], list[Any]]:
     """Tables of thousands of rows are requested often: all that is the same for each row is done here, once."""
-    plan = [(parse_path(column.json_path), _CONVERSIONS[column.type]) for column in columns]
+    paths = [(parse_path(column.json_path), _CONVERSIONS[column.type]) for column in columns]
+    whole = _part((place, steps, convert) for place, (steps, convert) in enumerate(paths, start=1))
+    empty = [None] * len(columns)
 
     def cells(obj: Object, now: datetime) -> list[Any]:
-        row: list[Any] = [obj["metadata"]["name"]]
-        for steps, convert in plan:
-            value = follow(obj, steps)
-            row.append(None if value is None else convert(value, now))
+        row: list[Any] = [obj["metadata"]["name"], *empty]
+        whole.fill(row, obj, now)
         return row
 
     return cells

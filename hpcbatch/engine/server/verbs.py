@@ -156,12 +156,12 @@ class _Call:
                 raise ApiError(501, "NotImplemented", f"pods/{name} is not supported by the embedded engine")
             raise statuses.not_found(self.kind, self._name)
         match name, method:
-            case "status", "GET":
+            case "status" | "resize", "GET":
                 return self._answer(self.registry.read(self.kind, self._name, self._space))
-            case "status", "PUT":
-                return self._replace("status")
-            case "status", "PATCH":
-                return self._patch("status")
+            case "status" | "resize", "PUT":
+                return self._replace(name)
+            case "status" | "resize", "PATCH":
+                return self._patch(name)
             case "log", "GET":
                 return LogAnswer(self.registry.read(self.kind, self._name, self._space), self.request.query)
             case "exec" | "attach" | "portforward", "GET" | "POST":

@@ -12,7 +12,7 @@ from typing import Any
 from hpcbatch.api.port import Object, WatchEvent
 from hpcbatch.dataclass import replace
 from hpcbatch.units import parse_rfc3339
-from hpcbatch.volcano.amounts import Amounts, read_amounts
+from hpcbatch.volcano.amounts import Amounts, granted_requests, read_amounts
 from hpcbatch.volcano.job_objects import GROUP_ANNOTATION, QUEUE_NAME, TASK_INDEX, TASK_SPEC
 from hpcbatch.volcano.placement import NodeView, Seat, node_view, seat
 from hpcbatch.volcano.scheduling import GroupEntry, GroupKey, PodEntry, PodState, QueueEntry
@@ -196,6 +196,7 @@ class SchedulerCache:
             held is not None
             and held.manifest["spec"] is spec
             and held.manifest["metadata"].get("labels") == meta.get("labels")
+            and granted_requests(held.manifest) == granted_requests(pod)
         )
         index = notes.get(TASK_INDEX, "")
         entry = PodEntry(

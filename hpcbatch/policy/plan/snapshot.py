@@ -172,7 +172,7 @@ class WaitingJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Yields:
-    """That a running job may be ended for others."""
+    """That a running job may be ended, or suspended, for others."""
 
     classes: frozenset[str]
     """For those that preempt one of them."""
@@ -180,6 +180,8 @@ class Yields:
     """The smallest is ended first. Equal ones go by their names."""
     since_s: float = -math.inf
     """Not before."""
+    frees: frozenset[str] | None = None
+    """What it gives up of its nodes then, by the names of a vector: it is suspended. None: all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

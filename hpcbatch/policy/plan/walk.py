@@ -418,7 +418,7 @@ class _Walk:
         victims, placed = chosen
         for victim in victims:
             for spot in self._estate.spots_of(victim):
-                self._rooms.put(spot, without(self._rooms.timeline(spot), spot, victim, self.now_s))
+                self._rooms.put(spot, without(self._rooms.timeline(spot), spot, victim, self._estate, self.now_s))
         self._rooms.occupy(option, placed, self.now_s, self.now_s + job.walltime_s)
         self._tally.release(_counted(job, uses, placed), job.walltime_s)
         if victims:  # else there is room that the victims of others leave

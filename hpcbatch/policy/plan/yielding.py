@@ -1,4 +1,4 @@
-"""The least set of running jobs whose ends make room for a waiting one, beside everything that is planned."""
+"""The least set of running jobs whose ends, or suspensions, make room for a waiting one, beside all that is planned."""
 
 from __future__ import annotations
 
@@ -30,19 +30,26 @@ class Trial:
         """What would be free then."""
         self._count = 0
 
-    def end(self, job: RunningJob) -> None:
+    def end(self, job: RunningJob) -> bool:
+        """False if that cannot be: what one that is suspended keeps is planned for others."""
+        now_s = self._rooms.now_s
+        lines = [
+            (spot, without(self._line(spot), spot, job, self._estate, now_s)) for spot in self._estate.spots_of(job)
+        ]
+        if job.yields is not None and job.yields.frees is not None and any(_is_overdrawn(line) for _, line in lines):
+            return False
         self._count += 1
-        for spot in self._estate.spots_of(job):
+        for spot, line in lines:
             self._gone.setdefault(spot, {})[job.job_id] = self._count
-            self._look(spot, without(self._line(spot), spot, job, self._rooms.now_s))
+            self._look(spot, line)
+        return True
 
     def spare(self, job: RunningJob) -> None:
         """It goes on, after all."""
         for spot in self._estate.spots_of(job):
             del self._gone[spot][job.job_id]
-            end_s, amounts = spot.jobs[job.job_id]
-            now_s = self._rooms.now_s
-            self._look(spot, self._line(spot).with_occupant(now_s, end_of(end_s, now_s), amounts))
+            line, now_s = self._line(spot), self._rooms.now_s
+            self._look(spot, _changed(line, spot, job, self._estate, now_s, is_taken_back=True))
 
     def is_enough(self) -> bool:
         """Whether the waiting job has room."""
@@ -69,11 +76,35 @@ class Trial:
                 view.put(spot, line.fewest(kind.fits, self._rooms.now_s, self._end_s))
 
 
-def without(timeline: Timeline, spot: Spot, job: RunningJob, now_s: float) -> Timeline:
-    """The spot's, if the job ended now."""
+def without(timeline: Timeline, spot: Spot, job: RunningJob, estate: Estate, now_s: float) -> Timeline:
+    """The spot's, if the job ended now; or was suspended, and kept for good what it does not give up."""
+    return _changed(timeline, spot, job, estate, now_s, is_taken_back=False)
+
+
+def _changed(
+    timeline: Timeline, spot: Spot, job: RunningJob, estate: Estate, now_s: float, *, is_taken_back: bool
+) -> Timeline:
     end_s, amounts = spot.jobs[job.job_id]
-    nothing = (0,) * len(amounts)
-    return timeline.with_occupant(now_s, end_of(end_s, now_s), minus(nothing, amounts))
+    gives, end_s = _given_up(amounts, job, estate), end_of(end_s, now_s)
+    nothing, keeps = (0,) * len(amounts), minus(amounts, gives)
+    timeline = timeline.with_occupant(now_s, end_s, gives if is_taken_back else minus(nothing, gives))
+    if any(keeps):
+        timeline = timeline.with_occupant(end_s, math.inf, minus(nothing, keeps) if is_taken_back else keeps)
+    return timeline
+
+
+def _is_overdrawn(timeline: Timeline) -> bool:
+    return any(min(free) < 0 for free in timeline.frees)
+
+
+def _given_up(amounts: Amounts, job: RunningJob, estate: Estate) -> Amounts:
+    """What of its amounts on a node it leaves to others: one that is suspended goes on to share the node."""
+    frees = None if job.yields is None else job.yields.frees
+    if frees is None:
+        return amounts
+    indices = {estate.index[name] for name in frees if name in estate.index}
+    rest = (amount if index in indices else 0 for index, amount in enumerate(amounts[1:], 1))
+    return (amounts[0] - 1, *rest)
 
 
 def least_victims(
@@ -88,9 +119,9 @@ def least_victims(
     for job in candidates:
         if is_enough:
             break
-        trial.end(job)
-        ended.append(job)
-        is_enough = trial.is_enough()
+        if trial.end(job):
+            ended.append(job)
+            is_enough = trial.is_enough()
     if not is_enough:
         return None
     spared: set[JobId] = set()

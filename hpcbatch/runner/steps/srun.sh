@@ -53,6 +53,7 @@ while :; do
   lock
   if plan; then
     step_id=0
+    [ "$interactive" != terminal ] || step_id=1 # step 0 is what runs on the terminal
     { read -r step_id <"$steps/next"; } 2>/dev/null
     echo $((step_id + 1)) >"$steps/next"
     beside=

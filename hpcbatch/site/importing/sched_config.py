@@ -27,7 +27,7 @@ _HELD: Final = {
 }
 """What holds here anyway, or is not noticed."""
 _OWN: Final = frozenset({"primetime_prefix", "nonprimetime_prefix", "dedicated_prefix", "unknown_shares", "log_filter"})
-_SUSPENDED: Final = "S and C are passed over: a suspended job frees nothing here, and there are no checkpoints"
+_SUSPENDED: Final = "S and C are passed over: by queues nobody is suspended here, and there are no checkpoints"
 
 
 def read(text: str, file: str, found: Found) -> None:

@@ -10,7 +10,6 @@ from hpcbatch.typed import Final
 
 _NOT_SET: Final = frozenset({"", "(null)", "none"})
 _MODES: Final = frozenset({"off", "cancel", "requeue", "suspend"})
-_SUSPENDED: Final = "a suspended job frees nothing here: with this mode it is queued again"
 _PARAMETERS: Final = {"youngest_first": "youngestFirst", "send_user_signal": "sendUserSignal"}
 _MOST_TIER = 65533
 
@@ -22,8 +21,6 @@ def _mode(setting: Setting, found: Found) -> str | None:
     if len(words) > 1 or word not in _MODES:
         found.leave(setting, "there are off, cancel, requeue and suspend")
         return None
-    if word == "suspend":
-        found.leave(setting, _SUSPENDED)
     return word
 
 
@@ -44,8 +41,7 @@ def _site_mode(setting: Setting, found: Found) -> None:
         return
     if word != "off":
         found.preemption["mode"] = word
-    if word != "suspend":
-        found.carried(setting)
+    found.carried(setting)
 
 
 def _exempt(setting: Setting, found: Found) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from hpcbatch.api.port import Object
 from hpcbatch.api.resources import CONFIGMAPS, LEASES, NODES, PODS, SECRETS
+from hpcbatch.units import cpu_milli
 from tests.component.agent_rig import SLEEP, Rig, sleepers
 from tests.waiting import wait_for
 
@@ -295,6 +296,52 @@ def test_pod_too_large_for_its_node_is_rejected(rig: Rig) -> None:
     assert (pod["status"]["reason"], pod["status"]["message"]) == ("OutOfcpu", f"Pod was rejected: {text}")
     assert "containerStatuses" not in pod["status"]
     assert rig.wait_event("p", "OutOfcpu") == text
+
+
+# --- resize ---
+
+
+def resize(rig: Rig, name: str, milli: int, **more: Any) -> None:
+    pod = rig.pod(name)
+    assert pod is not None
+    (container,) = pod["spec"]["containers"]
+    asked = {"requests": {"memory": "1Mi", "cpu": f"{milli}m"}, **more}
+    spec = {"containers": [{**container, "resources": asked}]}
+    rig.registry.patch(PODS, name, {"spec": spec}, "default", subresource="resize")
+
+
+def granted(rig: Rig, name: str) -> str:
+    """The CPU that a pod has, in thousandths, and why that is not what it is to have."""
+    pod = rig.pod(name) or {}
+    (status,) = pod["status"]["containerStatuses"]
+    pending = [one for one in pod["status"]["conditions"] if one["type"] == "PodResizePending"]
+    why = "".join(f" {one['reason']}: {one['message']}" for one in pending)
+    return f"{cpu_milli(status['allocatedResources']['cpu'])}{why}"
+
+
+def test_a_pod_gives_its_cpus_back_and_gets_them_again(rig: Rig) -> None:
+    """The node grants what it has beside the others, and looks again when it has not."""
+    for name in ("p", "q"):
+        rig.run(name, "exec sleep 600", container={"resources": {"requests": {"memory": "1Mi", "cpu": "4"}}})
+        rig.wait_phase(name, "Running")
+    before = (rig.pod("p") or {})["status"]["containerStatuses"][0]["containerID"]
+    resize(rig, "p", 0)
+    wait_for("p to shrink", lambda: granted(rig, "p") == "0")
+    resize(rig, "q", 8000)
+    wait_for("q to grow", lambda: granted(rig, "q") == "8000")
+    resize(rig, "p", 4000)
+    text = "Node didn't have enough resource: cpu, requested: 4000, used: 8000, capacity: 8000"
+    wait_for("p to wait", lambda: granted(rig, "p") == f"0 Deferred: {text}")
+    rig.registry.delete(PODS, "q", "default", grace_period_s=0)
+    wait_for("p to grow", lambda: granted(rig, "p") == "4000")
+    resize(rig, "p", 9000)
+    text = "Node didn't have enough capacity: cpu, requested: 9000, capacity: 8000"
+    wait_for("p to be too large", lambda: granted(rig, "p") == f"4000 Infeasible: {text}")
+    resize(rig, "p", 4000, limits={"memory": "1Gi"})
+    text = "the embedded engine does not change the memory limit of container main"
+    wait_for("its limit", lambda: granted(rig, "p") == f"4000 Infeasible: {text}")
+    after = (rig.pod("p") or {})["status"]["containerStatuses"][0]
+    assert (after["containerID"], after["restartCount"]) == (before, 0)
 
 
 # --- deletion ---

@@ -60,6 +60,7 @@ def test_create_does_not_keep_the_givers_parts(registry: Registry) -> None:
     [
         ({}, "BestEffort"),
         ({"requests": {"cpu": "1"}}, "Burstable"),
+        ({"requests": {"cpu": "0", "nvidia.com/gpu": "1"}}, "BestEffort"),
         ({"limits": {"cpu": "1", "memory": "1Gi"}}, "Guaranteed"),
         ({"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "500m"}}, "Burstable"),
     ],

@@ -111,6 +111,7 @@ def test_builtin_definitions(registry: Registry) -> None:
         resources.PODGROUPS,
         resources.QUEUES,
         resources.COMMANDS,
+        resources.HYPERNODES,
     }
 
 

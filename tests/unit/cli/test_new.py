@@ -52,8 +52,11 @@ def test_a_script_and_its_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
-        (("mpi", "--nodes", "2", "./a"), "template mpi: --dialect is missing: expected pbs or slurm"),
-        (("mpi", "--nodes", "2", "--dialect", "lsf", "./a"), "template mpi: --dialect must be pbs or slurm, not 'lsf'"),
+        (("mpi", "--nodes", "2", "./a"), "template mpi: --dialect is missing: expected pbs, slurm or lsf"),
+        (
+            ("mpi", "--nodes", "2", "--dialect", "sge", "./a"),
+            "template mpi: --dialect must be pbs, slurm or lsf, not 'sge'",
+        ),
         (("mpi", "--nodes"), "template mpi: --nodes: expected a whole number from 1 to 1000000 (nodes), found nothing"),
         (("mpi", "--nodez", "2"), "template mpi has no parameter --nodez: did you mean --nodes?"),
         (
@@ -77,6 +80,38 @@ def test_errors(tmp_path: Path, argv: tuple[str, ...], message: str) -> None:
 def test_what_qsub_and_sbatch_refuse_is_refused(tmp_path: Path) -> None:
     text = error(tmp_path, "mpi", *REQUIRED, "--name", "a b", "./a.out", code=1)
     assert text == "template mpi: qsub would refuse the script: mpi.sh:2:6: illegal -N value"
+
+
+LSF = """\
+#!/bin/bash
+#BSUB -J "my run"
+#BSUB -n 6
+#BSUB -R "span[ptile=3] affinity[core(2)] rusage[mem=4096]"
+#BSUB -gpu "num=1"
+#BSUB -W 1:31
+#BSUB -q gpu
+#BSUB -P proj
+#BSUB -o "my run.%J.out"
+
+cd "$LS_SUBCWD" || exit 1
+
+export OMP_NUM_THREADS=2
+
+mpirun ./a.out
+"""
+
+
+def test_a_script_for_bsub(tmp_path: Path) -> None:
+    given = ("--nodes", "2", "--ranks-per-node", "3", "--threads", "2", "--mem", "4G", "--gpus", "1", "--queue", "gpu")
+    more = ("--walltime", "1:30:01", "--account", "proj", "--name", "my run", "./a.out")
+    assert new(tmp_path, "mpi", "--dialect", "lsf", *given, *more).stdout == LSF
+
+
+def test_a_site_s_template_for_fewer_dialects(tmp_path: Path) -> None:
+    (tmp_path / "old.sh.j2").write_text("#!/bin/sh\n#SBATCH -n 1\n")
+    (tmp_path / "old.yaml").write_text("description: x\n")
+    text = error(tmp_path, "--templates", ".", "old", "--dialect", "lsf", code=1)
+    assert text == "template old: it is not made for lsf: it writes lines with #SBATCH"
 
 
 def test_list(tmp_path: Path) -> None:
@@ -105,7 +140,7 @@ def test_list(tmp_path: Path) -> None:
 def test_help_shows_the_parameters(tmp_path: Path) -> None:
     text = new(tmp_path, "wrf", "--help").stdout
     assert "--ranks-per-node N" in text
-    assert "--dialect pbs|slurm" in text
+    assert "--dialect pbs|slurm|lsf" in text
     assert "torch" in new(tmp_path, "--help").stdout
 
 

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from hpcbatch.errors import HpcBatchError
@@ -21,6 +21,7 @@ from tests.unit.new.test_quoting import PRINTABLE
 
 BUILTIN = Catalog(find(None, {}, "/nowhere", site=Path("/nowhere")).directories[-1:])
 NAMES = BUILTIN.names()
+HEADS = {"pbs": "#PBS -N ", "slurm": "#SBATCH --job-name=", "lsf": "#BSUB -J "}
 WORST = 'a\'; touch x; #PBS -q evil "$(id)" `id` \\'
 
 
@@ -40,26 +41,26 @@ def given_values(parameters: tuple[Parameter, ...], text: str) -> dict[str, Give
     return {p.name: p.choices[0] if p.kind == "choice" else fitting[p.kind] for p in parameters}
 
 
-def script(name: str, dialect: Dialect, text: str) -> str:
+def script(name: str, dialect: str, text: str) -> str:
     parameters = BUILTIN.definition(name).parameters
     return render(name, read_values(name, parameters, given_values(parameters, text)), dialect, BUILTIN.read)
 
 
 def directives(text: str) -> int:
-    return len(re.findall(r"^\s*#(?:PBS|SBATCH)\b", text, re.MULTILINE))
+    return len(re.findall(r"^\s*#(?:PBS|SBATCH|BSUB)\b", text, re.MULTILINE))
 
 
 def test_the_templates_of_the_issue_are_there() -> None:
     assert {"wrf", "mpi", "torch", "tf", "deepspeed", "horovod", "ray"} <= set(NAMES)
 
 
-@pytest.mark.parametrize("dialect", Dialect)
+@pytest.mark.parametrize("dialect", HEADS)
 @pytest.mark.parametrize("name", NAMES)
-def test_only_what_is_required(name: str, dialect: Dialect) -> None:
+def test_only_what_is_required(name: str, dialect: str) -> None:
     parameters = BUILTIN.definition(name).parameters
     required = {p.name: value for p in parameters if p.is_required for value in [given_values((p,), "x")[p.name]]}
     made = render(name, read_values(name, parameters, required), dialect, BUILTIN.read)
-    assert made.startswith("#!/bin/bash\n#PBS -N " if dialect is Dialect.PBS else "#!/bin/bash\n#SBATCH --job-name=")
+    assert made.startswith(f"#!/bin/bash\n{HEADS[dialect]}")
     assert "None" not in made
     assert "\n\n\n" not in made
     assert made.endswith("\n")
@@ -67,17 +68,23 @@ def test_only_what_is_required(name: str, dialect: Dialect) -> None:
     subprocess.run(["bash", "-n"], input=made, text=True, check=True)
 
 
-@pytest.mark.parametrize("dialect", Dialect)
+@pytest.mark.parametrize("dialect", HEADS)
 @pytest.mark.parametrize("name", NAMES)
 @settings(max_examples=examples(8), deadline=None)
 @given(text=PRINTABLE | st.just(WORST))
-def test_no_value_adds_a_line_or_a_directive(name: str, dialect: Dialect, text: str) -> None:
+def test_no_value_adds_a_line_or_a_directive(name: str, dialect: str, text: str) -> None:
+    assume(dialect != "lsf" or not {"'", '"'} <= set(text))
     plain, made = script(name, dialect, "x"), script(name, dialect, text)
     may_differ = 1 if name == "wrf" else 0  # a line for the namelist's directory, one for its name
     assert abs(len(made.splitlines()) - len(plain.splitlines())) <= may_differ
     assert directives(made) == directives(plain)
     done = subprocess.run(["bash", "-n"], input=made.encode(), capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_a_text_that_no_line_of_bsub_can_have() -> None:
+    with pytest.raises(HpcBatchError, match="cannot stand in a #BSUB line: it has both kinds of quotes"):
+        script("mpi", "lsf", WORST)
 
 
 @settings(max_examples=examples(15), deadline=None)

@@ -181,11 +181,14 @@ def pod(phase: str = "Running", **spec: Any) -> dict[str, Any]:
 
 
 def test_bound_pods() -> None:
-    assert planned.bound_pod(pod(), "7") == ("a", "7", {"cpu": 500, "memory": GI, "pods": 1}, False)
+    assert planned.bound_pod(pod(), "7") == ("a", "7", {"cpu": 500, "memory": GI, "pods": 1}, False, 0)
     going = planned.bound_pod({**pod(), "metadata": {"name": "p", "deletionTimestamp": "2026-11-25T12:00:00Z"}}, "7")
     assert going is not None and going.is_leaving
     heavy = planned.bound_pod(pod(overhead={"cpu": "250m"}), "")
     assert heavy is not None and heavy.takes["cpu"] == 750
+    kept = {"name": "p", "annotations": {"hpcbatch.io/cpus": '{"main": "1500m", "side": "500m"}'}}
+    suspended = planned.bound_pod({**pod(), "metadata": kept}, "7")
+    assert suspended is not None and (suspended.takes["cpu"], suspended.whole_milli) == (500, 2000)
     assert planned.bound_pod(pod("Succeeded"), "7") is None
     assert planned.bound_pod(pod(nodeName=""), "7") is None
 

@@ -16,7 +16,7 @@ from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.preemption import PreemptBy, PreemptionConfig, PreemptMode
 from hpcbatch.model.record import ExecHost, JobRecord, JobStatus
 from hpcbatch.model.site import QueueConfig, SiteConfig
-from hpcbatch.model.spec import JobSpec
+from hpcbatch.model.spec import JobSpec, Sharing
 from hpcbatch.model.state import JobState
 from hpcbatch.policy.owners import Owners
 from hpcbatch.policy.preemption import Preemptions
@@ -92,6 +92,12 @@ def test_who_is_ended_for_a_job(found: Preemptions, by: JobRecord, expected: set
     assert found.preempts(by) == expected
 
 
+def without_suspension() -> Preemptions:
+    found = rules(PreemptBy.QOS, PreemptMode.SUSPEND)
+    found.suspends = False
+    return found
+
+
 CANCEL, REQUEUE = PreemptMode.CANCEL, PreemptMode.REQUEUE
 HIGH, TIER9, EXPRESS = job(qos="high", number=9), job("tier9", number=9), job("p200", number=9)
 
@@ -105,8 +111,12 @@ HIGH, TIER9, EXPRESS = job(qos="high", number=9), job("tier9", number=9), job("p
         (QOS_RULES, job(qos="kill"), HIGH, None),
         (rules(PreemptBy.QOS, PreemptMode.OFF), job(), HIGH, None),
         (rules(PreemptBy.QOS, PreemptMode.CANCEL), job(), HIGH, (CANCEL, 0)),
-        (rules(PreemptBy.QOS, PreemptMode.SUSPEND), job(), HIGH, (REQUEUE, 0)),
-        (rules(PreemptBy.QOS, PreemptMode.SUSPEND), job(rerunnable=False), HIGH, None),
+        (rules(PreemptBy.QOS, PreemptMode.SUSPEND), job(), HIGH, (PreemptMode.SUSPEND, 0)),
+        (rules(PreemptBy.QOS, PreemptMode.SUSPEND), job(qos="low"), HIGH, (PreemptMode.SUSPEND, 0)),
+        (rules(PreemptBy.QOS, PreemptMode.SUSPEND), job(rerunnable=False), HIGH, (PreemptMode.SUSPEND, 0)),
+        (rules(PreemptBy.QOS, PreemptMode.SUSPEND), job(sharing=Sharing.EXCLUSIVE), HIGH, (REQUEUE, 0)),
+        (without_suspension(), job(), HIGH, (REQUEUE, 0)),
+        (without_suspension(), job(rerunnable=False), HIGH, None),
         (TIER_RULES, job(), TIER9, (REQUEUE, 0)),
         (TIER_RULES, job("tier5"), TIER9, (CANCEL, 30)),
         (TIER_RULES, job("off"), TIER9, None),

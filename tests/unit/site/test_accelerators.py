@@ -25,6 +25,10 @@ accelerators:
 - {name: "910", resource: huawei.com/Ascend910, queues: [npu]}
 - {name: fpga, resource: site.example/fpga, visibleDevices: FPGA_DEVICES}
 - {name: quiet, resource: nvidia.com/gpu.shared, visibleDevices: none}
+- {name: claimed, deviceClass: gpu.nvidia.com}
+- name: large
+  deviceClass: gpu.amd.com
+  selectors: ['device.capacity["gpu.amd.com"].memory.compareTo(quantity("64Gi")) >= 0']
 """
 
 
@@ -52,7 +56,10 @@ def test_all_keys() -> None:
         "gpu:910": "huawei.com/Ascend910",
         "gpu:fpga": "site.example/fpga",
         "gpu:quiet": "nvidia.com/gpu.shared",
+        "gpu:claimed": "devices.hpcbatch.io/gpu.nvidia.com",
+        "gpu:large": "devices.hpcbatch.io/gpu.amd.com:large",
     }
+    assert (site.accelerators[9].device_class, len(site.accelerators[9].selectors)) == ("gpu.amd.com", 1)
     assert (site.accelerator_in("npu"), site.accelerator_in("workq")) == (site.accelerators[5], None)
 
 
@@ -68,6 +75,8 @@ def test_all_keys() -> None:
         ("gpu:910", "ASCEND_RT_VISIBLE_DEVICES"),
         ("gpu:fpga", "FPGA_DEVICES"),
         ("gpu:quiet", ""),
+        ("gpu:claimed", "CUDA_VISIBLE_DEVICES"),
+        ("gpu:large", "ROCR_VISIBLE_DEVICES"),
         ("licence", ""),
     ],
 )
@@ -119,6 +128,20 @@ FAULTS = {
     ),
     "accelerators: [{name: x, resource: a.b/c, annotations: {a b: y}}]": (
         "site.yaml:3:56: accelerators[0].annotations: 'a b' is no annotation's key: expected [domain/]name"
+    ),
+    "accelerators: [{name: x, resource: a.b/c, deviceClass: gpu.example}]": (
+        "site.yaml:3:36: accelerators[0].resource: expected a resource or a deviceClass, not both"
+    ),
+    "accelerators: [{name: x, resource: a.b/c, selectors: ['true']}]": (
+        "site.yaml:3:54: accelerators[0].selectors: only devices of a deviceClass can be selected"
+    ),
+    "accelerators: [{name: x, deviceClass: GPU}]": (
+        "site.yaml:3:39: accelerators[0].deviceClass: expected the name of a DeviceClass such as gpu.nvidia.com, "
+        "found 'GPU'"
+    ),
+    "accelerators: [{name: x, deviceClass: gpu.example, selectors: [gpu == 1]}]": (
+        "site.yaml:3:64: accelerators[0].selectors: 'gpu == 1' is no selector that hpcbatch can count devices by: "
+        "column 1: 'gpu' is not known here"
     ),
     "resources: {'gpu:x': a.b/d}\naccelerators: [{name: x, resource: a.b/c}]": (
         "site.yaml:3:12: resources: gpu:x is another resource than accelerator 'x'"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hpcbatch.model.grouping import Grouping, Level
+from hpcbatch.model.grouping import Grouping, Level, tier_label
 from hpcbatch.model.site import SiteConfig
 from hpcbatch.site.file import read_config
 from tests.unit.site.test_file import HEAD, problems
@@ -15,6 +15,10 @@ SITE = read_config(HEAD + BODY, defaults=SiteConfig())
 
 
 def test_levels() -> None:
+    (level,) = read_config(HEAD + "topology: [{name: pod, tier: 3}]", defaults=SiteConfig()).topology
+    assert level == Level(name="pod", label=tier_label(3), tier=3)
+    assert level.is_of_hypernodes
+    assert not SITE.topology[1].is_of_hypernodes
     assert SITE.topology == (Level(name="switch", label="site.example/leaf"), Level(name="rack", label="rack", tier=2))
 
 
@@ -28,6 +32,9 @@ FAULTS = {
         "site.yaml:3:29: topology[0].label: expected the key of a label of nodes, [domain/]name, found 'a b'"
     ),
     "topology: [{name: a, label: x}, {name: a, label: y}]": ("site.yaml:3:40: topology[1].name: a second level 'a'"),
+    "topology: [{name: a, tier: x}]": (
+        "site.yaml:3:28: topology[0].tier: expected a whole number from 0 to 100, found 'x'"
+    ),
     "topology: [{name: a, label: x, tier: -1}]": (
         "site.yaml:3:38: topology[0].tier: expected a whole number from 0 to 100, found '-1'"
     ),

@@ -45,6 +45,11 @@ def test_version(major: str, minor: str, level: Level) -> None:
     assert server.judge_version(answer, is_embedded=False).level is level
 
 
+def test_an_older_one_cannot_resize_pods() -> None:
+    seen = [server.judge_version({"gitVersion": "v1.x", "major": "1", "minor": m}, False).seen for m in ("32", "33")]
+    assert seen == ["v1.x; suspended jobs keep their CPUs: 1.33 and newer resize running pods", "v1.x"]
+
+
 def test_an_old_version_is_told_what_is_needed() -> None:
     finding = server.judge_version({"gitVersion": "v1.28.3", "major": "1", "minor": "28"}, is_embedded=False)
     assert finding.seen == "v1.28.3, older than 1.30"

@@ -216,6 +216,23 @@ def test_the_long_form() -> None:
 
 
 @pytest.mark.parametrize(
+    ("chunks", "nodes", "text"),
+    [
+        (((2, 2),), {"n1": 4000}, "(n1:ncpus=2)+(n1:ncpus=2)"),
+        (((1, 2), (2, 1)), {"n1": 3000, "n2": 1000}, "(n1:ncpus=2)+(n1:ncpus=1)+(n2:ncpus=1)"),
+        (((1, 1), (1, 3)), {"n1": 3000, "n2": 1000}, "(n1:ncpus=3)+(n2:ncpus=1)"),  # the first might be on either
+        (((2, 1),), {"n1": None}, "(n1:ncpus=8)"),
+    ],
+)
+def test_the_nodes_of_the_chunks(chunks: tuple[tuple[int, int], ...], nodes: dict[str, int | None], text: str) -> None:
+    spec = replace(SPEC, chunks=tuple(Chunk(count=count, cpus=cpus) for count, cpus in chunks))
+    kept = tuple(KeptNode(name=name, amounts=None if cpu is None else {"cpu": cpu}) for name, cpu in nodes.items())
+    record = RECORD._replace(spec=spec, status=replace(RECORD.status, granted=spec, nodes=kept))
+    shown = format_list([record], "F", Shown("pbs", NOW, UTC, cpus={"n1": 8}))
+    assert f"resv_nodes = {text}\n" in shown
+
+
+@pytest.mark.parametrize(
     ("argv", "start", "end", "users"),
     [
         (("-D", "7200", "R12"), START, START + 2 * HOUR, ("ann",)),

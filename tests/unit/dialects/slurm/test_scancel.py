@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from hpcbatch.dialects.slurm.errors import SlurmAnswer, SlurmUsageError, describe
@@ -26,11 +28,12 @@ from hpcbatch.errors import (
     UnreachableError,
 )
 from hpcbatch.model.indices import Indices
+from hpcbatch.model.interactive import Interactive
 from hpcbatch.model.named import NamedJob
 from hpcbatch.model.record import JobStatus
 from hpcbatch.model.state import JobState
 from hpcbatch.model.step import StepRecord
-from tests.unit.dialects.slurm.jobs import NOW, ROWS
+from tests.unit.dialects.slurm.jobs import NOW, QUEUE, ROWS
 
 
 def options(*argv: str) -> ScancelOptions:
@@ -202,13 +205,16 @@ def test_variables() -> None:
 
 # Steps, as recorded from scancel 22.05.8
 
-RUNS = JobStatus(
-    state=JobState.RUNNING,
-    steps=(
-        StepRecord(number=7, start_time=NOW, end_time=NOW),
-        StepRecord(number=8, start_time=NOW),
+RUNS = replace(
+    QUEUE[0],
+    status=JobStatus(
+        state=JobState.RUNNING,
+        steps=(
+            StepRecord(number=7, start_time=NOW, end_time=NOW),
+            StepRecord(number=8, start_time=NOW),
+        ),
+        step_count=9,
     ),
-    step_count=9,
 )
 
 
@@ -231,6 +237,12 @@ def test_what_is_asked_of_a_step(argv: list[str], asked: tuple[int, str] | None)
     (step,) = given.steps
     assert given.ids == () and step.job.number == 85
     assert step_request(step, RUNS, given.signal) == asked
+
+
+def test_the_program_of_a_terminal_is_asked_itself() -> None:
+    job = replace(RUNS, spec=replace(RUNS.spec, interactive=Interactive.TERMINAL))
+    (step,) = read_options(["85.0"], {}, "tester").steps
+    assert (step_request(step, job, None), step_request(step, job, 10)) == ((9, "script"), (10, "script"))
 
 
 def test_steps_beside_jobs() -> None:

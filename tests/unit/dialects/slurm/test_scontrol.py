@@ -22,6 +22,7 @@ from hpcbatch.dialects.slurm.scontrol_show import format_ping
 from hpcbatch.dialects.slurm.values import MAX_COUNT
 from hpcbatch.errors import HpcBatchError, NotSupportedError
 from hpcbatch.model.chunk import Chunk
+from hpcbatch.model.cpu_topology import CpuTopology
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.record import ExecHost, JobRecord
 from hpcbatch.model.spec import JobSpec, Output, Sharing
@@ -270,6 +271,20 @@ def test_recorded_node() -> None:
     assert " AllocTRES=cpu=1,mem=2G " in format_node(
         NODE._replace(cpus_used=1, mem_used_bytes=2 * 1024**3), QUEUES, UTC, one_line=True
     )
+
+
+def test_a_node_whose_sockets_and_policies_are_known() -> None:
+    cpus = CpuTopology(
+        sockets=2, cores_per_socket=4, threads_per_core=2, reserved_cores=1, cpu_policy="static", topology_policy="x"
+    )
+    plain, shown = (format_node(NODE, QUEUES, UTC, cpus=each).splitlines() for each in (None, cpus))
+    assert [line.strip() for line in shown if line not in plain and "State=" not in line] == [
+        f"NodeName={NODE.name} Arch=x86_64 CoresPerSocket=4",
+        next(line for line in plain if "Sockets=1" in line).strip().replace("Sockets=1", "Sockets=2"),
+        "CoreSpecCount=1",
+        "Extra=cpu-manager=static,topology-manager=x",
+    ]
+    assert any(" ThreadsPerCore=2 " in line for line in shown)
 
 
 COMMANDS = [

@@ -6,6 +6,8 @@ import json
 from dataclasses import replace
 from datetime import UTC, timedelta
 
+import pytest
+
 from hpcbatch.dialects.slurm import sstat
 from hpcbatch.dialects.slurm.sacct import Facts, select_lines
 from hpcbatch.dialects.slurm.sacct_json import format_json
@@ -130,9 +132,39 @@ def test_squeue_lists_those_that_run() -> None:
     assert squeue(ROWS, RECORDS, read_squeue(["-h", "-s", "200.5", "-o", "%i"], {}, "x"), NOW, UTC) == "200.5\n"
 
 
-def test_what_srun_and_salloc_began_is_no_batch_step() -> None:
-    of_srun = replace(RUNS, spec=replace(RUNS.spec, interactive=Interactive.TERMINAL))
-    assert [one.name for one in steps_of(ROWS, {200: of_srun})][:2] == ["interactive", "extern"]
+def of(kind: Interactive, *steps: StepRecord) -> JobRecord:
+    """A job of srun or salloc that runs."""
+    job = with_steps(*steps, state=JobState.RUNNING)
+    return replace(job, spec=replace(job.spec, interactive=kind, name="bash"))
+
+
+@pytest.mark.parametrize(
+    ("job", "squeue_s", "sacct_j"),
+    [
+        (of(Interactive.ALLOCATION), "extern interactive", "interactive extern"),
+        (of(Interactive.TERMINAL), "0 extern", "extern 0"),
+        (of(Interactive.TERMINAL, step(1, "sh", None, end_time=None)), "0 1 extern", "extern 0 1"),
+        (of(Interactive.STREAMS, step(0, "sh", None, end_time=None)), "0 extern", "extern 0"),
+    ],
+)
+def test_what_srun_and_salloc_began_is_no_batch_step(job: JobRecord, squeue_s: str, sacct_j: str) -> None:
+    options = read_squeue(["-s", "-h", "-o", "%i"], {}, "tester")
+    shown = squeue([row_of(job)], {200: job}, options, NOW, UTC).split()
+    assert shown == [f"200.{name}" for name in squeue_s.split()]
+    shown = sacct("-j 200 -n -P -o jobid", [job]).split()
+    assert shown == ["200", *(f"200.{name}" for name in sacct_j.split())]
+
+
+def test_the_program_of_a_terminal_is_step_0() -> None:
+    job = of(Interactive.TERMINAL)
+    (_, first) = steps_of([row_of(job)], {200: job})
+    assert format_steps([first], UTC).splitlines()[2:4] == [
+        "   Nodes=1 CPUs=2 Tasks=1 Name=bash Network=(null)",
+        "   TRES=cpu=2,mem=0,node=1",
+    ]
+    ended = replace(job, status=replace(GANG.status, exit_code=3, state=JobState.FINISHED))
+    fields = "jobid,jobname,state,exitcode,ntasks,ncpus,nnodes,totalcpu,maxrss,layout"
+    assert sacct(f"-j 200.0 -n -P -o {fields}", [ended]) == "200.0|bash|FAILED|3:0|1|2|1|00:02:30|100M|Block\n"
 
 
 def test_scontrol_shows_those_that_run() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -28,8 +29,16 @@ def low(job_id: str, node: str, cpus: int, *, order: float = 1, since_s: float =
     return RunningJob(job_id=job_id, placed={node: {"cpu": cpus}}, ends_s=ends_s, yields=yields)
 
 
-def high(job_id: str = "w", count: int = 1, cpus: int = 4, *, order: float = 0, **more: Any) -> WaitingJob:
-    shape = Shape(parts=(Part(count=count, needs={"cpu": cpus}),))
+def light(job: RunningJob) -> RunningJob:
+    """One that is suspended: it gives up its CPUs and nothing else."""
+    assert job.yields is not None
+    return replace(job, yields=replace(job.yields, frees=frozenset({"cpu"})))
+
+
+def high(
+    job_id: str = "w", count: int = 1, cpus: int = 4, *, order: float = 0, memory: int = 0, **more: Any
+) -> WaitingJob:
+    shape = Shape(parts=(Part(count=count, needs={"cpu": cpus, "memory": memory}),))
     preempts = more.pop("preempts", frozenset({"low"}))
     return WaitingJob(job_id=job_id, order=(order,), shapes=(shape,), walltime_s=50, preempts=preempts, **more)
 
@@ -81,6 +90,32 @@ CASES: dict[str, tuple[Snapshot, dict[str, set[str]]]] = {
     "two share one": (
         Snapshot(now_s=0, nodes=nodes(), running=FULL, waiting=(high("v", cpus=2), high("w", cpus=2, order=1))),
         {"v": {"a"}},
+    ),
+    "one that is suspended leaves its CPUs": (
+        Snapshot(now_s=0, nodes=nodes(), running=(light(FULL[0]), *FULL[1:]), waiting=(high(),)),
+        {"w": {"a"}},
+    ),
+    "but not its memory": (
+        Snapshot(
+            now_s=0,
+            nodes=tuple(replace(node, has={"cpu": 4, "memory": 9}) for node in nodes()),
+            running=tuple(light(replace(job, placed={n: {"cpu": 4, "memory": 5} for n in job.placed})) for job in FULL),
+            waiting=(high(memory=5), high("v", memory=4, order=1)),
+        ),
+        {"v": {"b"}},  # on n0 w is planned, for when a has ended
+    ),
+    "not where a planned start needs what it keeps": (
+        # the wide job is planned for 10, when a has ended: suspended, it would keep its memory
+        Snapshot(
+            now_s=0,
+            nodes=(Node(name="n0", has={"cpu": 4, "memory": 9}),),
+            running=(light(replace(low("a", "n0", 4, ends_s=10), placed={"n0": {"cpu": 4, "memory": 5}})),),
+            waiting=(
+                replace(high("wide", memory=9, preempts=frozenset())),
+                replace(high("w", order=1), walltime_s=5),
+            ),
+        ),
+        {},
     ),
     "not where a planned start needs the room": (
         # the wide job is planned for 10, when n0 ends; a job of 50 s on n1 or n2 would be in its way
@@ -148,6 +183,8 @@ def worlds(draw: st.DrawFn, most_parts: int = 2) -> Snapshot:
                 since_s=draw(st.sampled_from((-1, -1, -1, 3))),
                 ends_s=draw(st.integers(1, 12)),
             )
+            job = replace(job, placed={name: {"cpu": cpus, "memory": draw(st.integers(0, 2))}})
+            job = light(job) if draw(st.booleans()) else job
             running.append(job if draw(st.integers(0, 3)) else replace(job, yields=None))
     waiting = [
         WaitingJob(
@@ -156,7 +193,10 @@ def worlds(draw: st.DrawFn, most_parts: int = 2) -> Snapshot:
             shapes=(
                 Shape(
                     parts=tuple(
-                        Part(count=draw(st.integers(1, 3)), needs={"cpu": draw(st.integers(1, 4))})
+                        Part(
+                            count=draw(st.integers(1, 3)),
+                            needs={"cpu": draw(st.integers(1, 4)), "memory": draw(st.integers(0, 2))},
+                        )
                         for _ in range(draw(st.integers(1, most_parts)))
                     ),
                     is_scattered=draw(st.booleans()),
@@ -170,7 +210,7 @@ def worlds(draw: st.DrawFn, most_parts: int = 2) -> Snapshot:
     ]
     return Snapshot(
         now_s=0,
-        nodes=nodes(),
+        nodes=tuple(replace(node, has={"cpu": 4, "memory": 8}) for node in nodes()),
         running=tuple(running),
         waiting=tuple(waiting),
         depth=draw(st.sampled_from((1, 2, None))),
@@ -202,7 +242,7 @@ def test_all_of_it_fits_together_and_no_planned_start_is_delayed(snapshot: Snaps
     plan = make_plan(snapshot)
     gone = {victim for one in plan.preemptions for victim in one.victims}
     started = {one.job_id: _started(snapshot, one) for one in plan.preemptions}
-    after = replace(snapshot, running=(*(job for job in snapshot.running if job.job_id not in gone), *started.values()))
+    after = replace(snapshot, running=(*left_by(snapshot.running, gone), *started.values()))
     expected = {job_id: start for job_id, start in plan.expected.items() if job_id not in started}
     assert_room(after, replace(plan, expected=expected))
     for node in snapshot.nodes:
@@ -219,9 +259,9 @@ def test_none_can_be_spared(snapshot: Snapshot) -> None:
         for one in plan.preemptions:
             for spared in one.victims:
                 gone = set(one.victims) - {spared}
-                left = tuple(each for each in snapshot.running if each.job_id not in gone)
+                left = left_by(snapshot.running, gone)
                 assert not make_plan(replace(alone, running=left)).releases
-            left = tuple(each for each in snapshot.running if each.job_id not in one.victims)
+            left = left_by(snapshot.running, one.victims)
             assert [each.job_id for each in make_plan(replace(alone, running=left)).releases] == [job.job_id]
 
 
@@ -232,11 +272,12 @@ def test_nobody_is_spared_in_vain(snapshot: Snapshot) -> None:
     for job in snapshot.waiting:
         alone = replace(snapshot, waiting=(job,))
         plan = make_plan(alone)
-        left = tuple(
-            each
+        gone = {
+            each.job_id
             for each in snapshot.running
-            if each.yields is None or not each.yields.classes & job.preempts or each.yields.since_s > 0
-        )
+            if each.yields is not None and each.yields.classes & job.preempts and each.yields.since_s <= 0
+        }
+        left = left_by(snapshot.running, gone)
         could = bool(make_plan(replace(alone, running=left)).releases)
         assert bool(plan.releases or plan.preemptions) == could
 
@@ -263,9 +304,24 @@ def test_a_claim_is_kept_until_it_starts(snapshot: Snapshot) -> None:
         during = planner.plan(1)
         assert one.job_id in during.expected or one.job_id in {each.job_id for each in during.releases}
         assert one.job_id not in victims(during)
+        stopped = {job.job_id: job for job in left_by(snapshot.running, one.victims) if job.job_id in one.victims}
         for victim in one.victims:
             planner.drop_job(victim)
+            if victim in stopped:
+                planner.put_running(stopped[victim])
         assert one.job_id in {each.job_id for each in planner.plan(2).releases}
+
+
+def left_by(running: Iterable[RunningJob], gone: Container[str]) -> tuple[RunningJob, ...]:
+    """What runs, and stands still, when these have ended or are suspended."""
+    left = []
+    for job in running:
+        if job.job_id not in gone:
+            left.append(job)
+        elif job.yields is not None and job.yields.frees is not None:
+            placed = {node: {**takes, "cpu": 0} for node, takes in job.placed.items()}
+            left.append(replace(job, placed=placed, yields=None, is_exclusive=False, ends_s=10.0**6))
+    return tuple(left)
 
 
 def _started(snapshot: Snapshot, one: Preemption) -> RunningJob:

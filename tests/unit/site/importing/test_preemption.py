@@ -56,7 +56,6 @@ def test_without_a_type_partitions_have_no_mode() -> None:
     ("line", "why"),
     [
         ("PreemptType=preempt/job_prio", "there are qos and partition_prio"),
-        ("PreemptMode=SUSPEND,GANG", "a suspended job frees nothing here: with this mode it is queued again"),
         ("PreemptMode=CHECKPOINT", "there are off, cancel, requeue and suspend"),
         ("PreemptParameters=reorder_count=3", "reorder_count=3: there is no such parameter here"),
         (f"{PARTITION} PreemptMode=WITHIN", "there are off, cancel, requeue and suspend"),
