@@ -94,6 +94,8 @@ class PodView:
     version: int = 0
     """The job's version when the pod was created."""
     is_terminating: bool = False
+    is_kept: bool = False
+    """Somebody's finalizer keeps it in the API after its deletion, as Kueue's does till its whole group is over."""
     is_marked: bool = False
     """Deleted by the controller, not by somebody else."""
     is_ready: bool = False
@@ -179,6 +181,7 @@ def pod_view(pod: Object) -> PodView:
         phase=status.get("phase") or "Pending",
         version=int(notes.get(VERSION, "0")) if notes.get(VERSION, "0").isdecimal() else 0,
         is_terminating="deletionTimestamp" in meta,
+        is_kept="deletionTimestamp" in meta and bool(meta.get("finalizers")),
         is_marked=notes.get(OUT_OF_SYNC) == "true",
         is_ready=bool(statuses) and all(container.get("ready") for container in statuses),
         exit_code=ended.get("exitCode", 0),

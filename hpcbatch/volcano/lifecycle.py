@@ -17,7 +17,8 @@ Obvious mistakes of Volcano 1.14.1 are not imitated:
 - a delayed action is carried out (there: lost if its write of the status meets another's);
 - a policy goes before the rules of a job's end (there: when the last pod has ended, either may come first);
 - the pods that scaling down removes are not "evicted" (there: PodEvicted policies fire);
-- a policy on Unknown works after a restart as before it.
+- a policy on Unknown works after a restart as before it;
+- a pod that was deleted and has ended is evicted also while a finalizer keeps it (there: when it is gone).
 """
 
 from __future__ import annotations
@@ -377,6 +378,8 @@ def job_events(
                 found.append(JobEvent(event="PodFailed", since=pod.finished or pod.created, task=task.name, pod=pod))
             elif pod.phase == "Pending" and not pod.is_terminating:
                 found.append(JobEvent(event="PodPending", since=pod.created, task=task.name, pod=pod))
+            if pod.is_kept and pod.is_finished:
+                found.append(JobEvent(event="PodEvicted", since=pod.finished or pod.created, task=task.name, pod=pod))
         restarts = sum(pod.restarts for pod in own if pod.is_alive)
         if restarts and 0 <= task.max_retry <= restarts:
             culprit = max((pod for pod in own if pod.is_alive), key=lambda pod: pod.restarts)

@@ -214,6 +214,17 @@ def test_a_pod_that_waits_too_long_is_announced_once_for_each_pod() -> None:
     assert len({a.once for a in announced}) == 2
 
 
+@pytest.mark.parametrize(("phase", "is_evicted"), [("Running", False), ("Succeeded", True), ("Failed", True)])
+def test_a_deleted_pod_that_a_finalizer_keeps_is_evicted_when_it_has_ended(phase: str, *, is_evicted: bool) -> None:
+    view = job(policies=(on("PodEvicted", "RestartJob"),), **RUNNING)
+    kept = pod("t-0", phase, is_terminating=True, is_kept=True)
+    state = entered(step(view, kept, pod("t-1")))
+    assert (state is not None and state.phase is Phase.RESTARTING) == is_evicted
+    ours = replace(kept, is_marked=True)
+    state = entered(step(view, ours, pod("t-1")))
+    assert state is None or state.phase is not Phase.RESTARTING
+
+
 def test_an_eviction_with_a_timeout_is_forgiven_when_the_pod_is_back() -> None:
     view = job(policies=(on("PodEvicted", "AbortJob", timeout_s=5.0),), **RUNNING)
     gone = Evicted(pod=pod("t-1", uid="old"), at=NOW)
