@@ -9,7 +9,7 @@ import sys
 import pexpect
 import pytest
 
-from tests.conformance.site import BIN, Site
+from tests.conformance.site import Site
 
 _BASH = r"""
 export HPCBATCH_COMPLETION_WAIT=30
@@ -121,8 +121,9 @@ def test_jobs_queues_nodes_and_files(site: Site, job: str) -> None:
     assert job in _bash(site, "scontrol", "hold", "")
     assert job in _bash(site, "scontrol", "show", "job", "")
     assert job in _bash(site, "hpcbatch", "watch", "")
-    assert _bash(site, str(BIN / "qmove"), "") == queues
-    assert job in _bash(site, str(BIN / "qmove"), queues[0], "")
+    by_path = site.run("sh", "-c", "command -v qmove").stdout.strip()
+    assert _bash(site, by_path, "") == queues
+    assert job in _bash(site, by_path, queues[0], "")
     assert len(_bash(site, "pbsnodes", "")) == 3
     assert "forecast.pbs" in _bash(site, "qsub", "fore")
     assert _bash(site, "qsub", "-j", "o") == ["oe"]
