@@ -71,8 +71,11 @@ def as_running(seen: Observed) -> JobStatus:
     pods = sorted(seen.pods, key=lambda pod: pod.index)
     report = next((pod.report for pod in pods if pod.index == 0), None)
     status = seen.record.status
+    cpus = _cpus_of_pods(seen)
     hosts = tuple(
-        ExecHost(node=node_of(status, pod), pod=pod.name, cpus=pod.cpus) for pod in pods if not pod.is_launcher
+        ExecHost(node=node_of(status, pod), pod=pod.name, cpus=cpus.get(pod.index, pod.cpus))
+        for pod in pods
+        if not pod.is_launcher
     )
     running = replace(
         status,
@@ -81,6 +84,15 @@ def as_running(seen: Observed) -> JobStatus:
         **(_sums(seen.usage, {pod.name for pod in pods if pod.is_launcher}) if seen.usage else {}),
     )
     return _with_steps(running, seen)
+
+
+def _cpus_of_pods(seen: Observed) -> dict[int, int]:
+    """What the job has of the node of each pod, by the pod's index. A pod requests less while the job is suspended, or
+    where it has a whole node.
+    """
+    first = 1 if any(pod.is_launcher for pod in seen.pods) else 0
+    each = (chunk.cpus for chunk in seen.record.status.layout for _ in range(chunk.count))
+    return dict(enumerate(each, first))
 
 
 def _with_steps(status: JobStatus, seen: Observed) -> JobStatus:

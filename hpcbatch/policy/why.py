@@ -52,8 +52,11 @@ def _why(row: JobRow, rows: Sequence[JobRow], now: datetime, zone: tzinfo | None
     if row.state.is_final:
         return f"{name} has ended: {_said(row) or row.state.value}."
     if row.state in {JobState.RUNNING, JobState.SUSPENDED, JobState.EXITING}:
-        text = f"{name} has started{_at(row.start_time, zone)}{_on(row.hosts)}."
-        return f"{text} {_sentence(row.message)}".rstrip() if row.state is JobState.SUSPENDED else text
+        text = f"{name} has started{_at(row.start_time, zone)}{_on(row.hosts)}"
+        if row.state is not JobState.SUSPENDED:
+            return f"{text}."
+        message = _sentence(row.message)
+        return f"{text}, and is suspended. {message[:1].upper()}{message[1:]}".rstrip()
     if row.reason is Reason.STARTING:
         return f"{name} has its nodes, and its pods are being started. {_sentence(row.message)}".rstrip()
     if (kept := _kept_back(row, zone)) is not None:

@@ -24,7 +24,7 @@ DRIVER = """#!/bin/sh
 next=$(sbatch --parsable --hold -o /dev/null --wrap true) || exit
 squeue -h -j "$next" -o "%t %r"
 scontrol update JobId="$next" Comment=found && squeue -h -j "$next" -o %k
-squeue -h -j "$SLURM_JOB_ID" -o %T
+until squeue -h -j "$SLURM_JOB_ID" -o %T | grep RUNNING; do sleep 0.2; done # its record follows its pods
 scancel "$next"
 until [ "$(squeue -h -t all -j "$next" -o %t)" = CA ]; do sleep 0.2; done
 qstat -x "$next" | tail -n 1 | cut -d . -f 1

@@ -45,7 +45,7 @@ def nodes(admin: Site) -> Iterator[list[str]]:
     yield found
     configure(admin, before)
     wait_for("the old configuration", lambda: "topology" not in published(admin))
-    admin.kubectl("delete", "hypernode", "t1", "t2", "t9")
+    admin.kubectl("delete", "hypernode", "t1", "t2", "t9", "--ignore-not-found")
     admin.kubectl("label", "node", found[1], f"{LABEL}-")
 
 
@@ -87,5 +87,5 @@ def test_a_job_waits_until_one_has_the_nodes(admin: Site, site: Site, nodes: lis
     said = "Can Never Run: No switch has all the nodes that the job needs"
     wait_for("the reason", lambda: said in site.run("qstat", "-s", job).stdout)
     put(admin, "t2", 1, member("Node", {"regexMatch": {"pattern": "|".join(f"^{name}$" for name in nodes)}}))
-    put(admin, "t1", 1)
+    admin.kubectl("delete", "hypernode", "t1")
     assert places(site, job) == sorted(nodes)

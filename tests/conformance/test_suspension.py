@@ -4,6 +4,7 @@ it fills.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -48,7 +49,9 @@ def test_by_an_operator(admin: Site) -> None:
     assert state(admin, first) == "S"
     second = admin.sbatch(*ALL, "-o", "second.out", "--wrap", "echo here; while [ ! -e end ]; do sleep 0.2; done")
     wait_for("another job's script", lambda: "here" in admin.written("second.out"), 90)
-    assert state(admin, first) == "S"
+    shown = admin.run("scontrol", "-o", "show", "job", first).stdout
+    assert "JobState=SUSPENDED " in shown and "NumCPUs=6 " in shown and " SuspendTime=2" in shown
+    assert re.search(r"exec_vnode = (\(\S+?:ncpus=2\)\+?){3}\n", admin.run("qstat", "-wf", first).stdout)
     assert as_operator(admin, "scontrol", "resume", first).stderr == ""
     assert squeue(admin, first) == "S Resources"
     third = admin.sbatch(*ALL, "-o", "third.out", "--wrap", "echo late")

@@ -84,6 +84,10 @@ def test_one_without_a_walltime() -> None:
         (row(2, state=JobState.FINISHED), "has ended: Finished."),
         (row(2, Reason.NON_ZERO_EXIT, JobState.FAILED), "has ended: NonZeroExit."),
         (row(2, state=JobState.RUNNING, start_time=NOW, hosts=("n1", "n1")), "has started 2026-11-25 12:00:00 on n1."),
+        (
+            row(2, Reason.RESOURCES, JobState.SUSPENDED, start_time=NOW, hosts=("n1",), message="it goes on later"),
+            "has started 2026-11-25 12:00:00 on n1, and is suspended. It goes on later.",
+        ),
         (row(2, Reason.STARTING), "has its nodes, and its pods are being started."),
         (row(2, Reason.HELD_BY_USER, JobState.HELD), "is held by its user"),
         (row(2, Reason.HELD_BY_ADMIN, JobState.HELD), "is held by an operator"),

@@ -24,7 +24,7 @@ from hpcbatch.errors import HpcBatchError, NotSupportedError
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.cpu_topology import CpuTopology
 from hpcbatch.model.dialect import Dialect
-from hpcbatch.model.record import ExecHost, JobRecord
+from hpcbatch.model.record import ExecHost, JobRecord, Suspension
 from hpcbatch.model.spec import JobSpec, Output, Sharing
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.model.step import StepRecord
@@ -133,6 +133,19 @@ def test_recorded_failed_job() -> None:
     )
     found = format_job(replace(FAILED, status=status), NOW, UTC, group="tester")
     assert masked(found) == masked(recorded("scontrol-113.txt"))
+
+
+def test_when_a_job_was_suspended_or_resumed_last() -> None:
+    job = by_id(85)
+    start = job.status.start_time
+    assert start is not None
+    at = [start + timedelta(seconds=seconds) for seconds in (10, 30, 45)]
+    once = Suspension(start_time=at[0], end_time=at[1], is_resumed=True)
+    for suspensions, shown in (
+        ((once,), f"SuspendTime={at[1]:%Y-%m-%dT%H:%M:%S} SecsPreSuspend=10 "),
+        ((once, Suspension(start_time=at[2])), f"SuspendTime={at[2]:%Y-%m-%dT%H:%M:%S} SecsPreSuspend=25 "),
+    ):
+        assert shown in format_job(replace(job, status=replace(job.status, suspensions=suspensions)), NOW, UTC)
 
 
 def test_contiguous_is_shown_as_it_was_requested() -> None:
