@@ -12,7 +12,7 @@ from hpcbatch.api.resources import HYPERNODES, NODES, NUMATOPOLOGIES, PODS
 from hpcbatch.client.listing import list_rows
 from hpcbatch.errors import ForbiddenError, HpcBatchError, NotFoundError
 from hpcbatch.model.grouping import tiers_of
-from hpcbatch.model.labels import JOB_ID_LABEL, NODE_COMMENT, NODE_COMMENT_BY, NODE_COMMENT_TIME
+from hpcbatch.model.labels import HAS_CPUS_ANNOTATION, JOB_ID_LABEL, NODE_COMMENT, NODE_COMMENT_BY, NODE_COMMENT_TIME
 from hpcbatch.model.node_marks import marks_of
 from hpcbatch.model.row import JobRow, NodeRow
 from hpcbatch.model.text import printable, printable_tree
@@ -21,6 +21,8 @@ from hpcbatch.units import cpu_milli, memory_bytes, parse_rfc3339
 
 if TYPE_CHECKING:
     from hpcbatch.model.cpu_topology import CpuTopology
+
+_MOST_DIGITS = 8
 
 
 def list_nodes(api: TableApi, namespace: str) -> list[NodeRow]:
@@ -87,11 +89,13 @@ def _used_by_pods(api: Api) -> dict[str, _Use]:
     for pod in api.list(PODS, fields="status.phase!=Succeeded,status.phase!=Failed").items:
         if not (node := pod["spec"].get("nodeName")):
             continue
-        use = used.setdefault(node, _Use())
+        use, milli = used.setdefault(node, _Use()), 0
         for container in pod["spec"].get("containers") or []:
             requests = (container.get("resources") or {}).get("requests") or {}
-            use.milli += cpu_milli(requests.get("cpu", 0))
+            milli += cpu_milli(requests.get("cpu", 0))
             use.mem_bytes += memory_bytes(requests.get("memory", 0))
+        has = (pod["metadata"].get("annotations") or {}).get(HAS_CPUS_ANNOTATION, "")
+        use.milli += 1000 * int(has) if has.isdecimal() and len(has) < _MOST_DIGITS else milli
         if number := (pod["metadata"].get("labels") or {}).get(JOB_ID_LABEL):
             use.jobs.add(number)
     return used

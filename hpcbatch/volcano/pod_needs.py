@@ -10,7 +10,7 @@ from typing import Any
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.accelerator import DEVICES, is_gpu
 from hpcbatch.model.chunk import Chunk
-from hpcbatch.model.labels import JOB_ID_LABEL
+from hpcbatch.model.labels import HAS_CPUS_ANNOTATION, JOB_ID_LABEL
 from hpcbatch.model.placed import PlacedJob
 from hpcbatch.model.site import OTHER_KIND, Launcher, QueueConfig, SiteConfig, Word
 from hpcbatch.model.spec import Sharing
@@ -62,8 +62,10 @@ def extended_resources(chunk: Chunk, site: SiteConfig) -> dict[str, int]:
 
 
 def pod_annotations(chunk: Chunk, site: SiteConfig) -> dict[str, str]:
-    """Those that pods with the chunk's accelerators have by the site's configuration, and what they claim."""
-    found: dict[str, str] = {}
+    """Those that pods with the chunk's accelerators have by the site's configuration, and what they claim; the CPUs
+    of a pod that requests fewer than it has.
+    """
+    found: dict[str, str] = {} if chunk.requested_cpus is None else {HAS_CPUS_ANNOTATION: str(chunk.cpus)}
     if claimed := {name: count for name, count in extended_resources(chunk, site).items() if name.startswith(DEVICES)}:
         found[DEVICES_ANNOTATION] = " ".join(f"{name}={count}" for name, count in claimed.items())
     for name, _ in chunk.resources:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from hpcbatch.errors import HpcBatchError, place
 from hpcbatch.model.interactive import Interactive
-from hpcbatch.model.labels import JOB_ID_LABEL, MANAGED_BY
+from hpcbatch.model.labels import HAS_CPUS_ANNOTATION, JOB_ID_LABEL, MANAGED_BY
 from hpcbatch.model.placed import PlacedJob, RunSetup
 from hpcbatch.model.site import Launcher, Policy, QueueConfig, SiteConfig
 from hpcbatch.model.spec import MAX_WEIGHT, JobSpec
@@ -260,7 +260,7 @@ def _check_template(values: Mapping[str, Any], made: Mapping[str, Any]) -> None:
             raise HpcBatchError(f"template {TEMPLATE}: expected a nodeAffinity made from task.node_terms")
         if task["claim_template"] and not pod.get("resourceClaims"):
             raise HpcBatchError(f"template {TEMPLATE}: expected resourceClaims made from task.claim_template")
-        if not task["annotations"].keys() <= has.keys():
+        if not task["annotations"].keys() - {HAS_CPUS_ANNOTATION} <= has.keys():  # that one is only for listings
             raise HpcBatchError(f"template {TEMPLATE}: expected annotations made from task.annotations")
 
 

@@ -34,6 +34,7 @@ from hpcbatch.errors import (
 )
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
+from hpcbatch.model.labels import HAS_CPUS_ANNOTATION
 from hpcbatch.model.record import ExecHost, JobRecord, JobStatus
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.spec import JobSpec, Submission
@@ -473,6 +474,15 @@ def test_nodes_with_what_is_in_use() -> None:
     ]
     assert (rows[1].mem_bytes, rows[1].mem_used_bytes, rows[1].arch) == (8 << 30, 2 << 30, "arm64")
     assert rows[0].since == datetime(2026, 11, 21, 10, tzinfo=UTC)
+
+
+def test_a_job_with_whole_nodes_has_more_cpus_than_its_pods_request() -> None:
+    whole = pod("a", "node-2", "1", job="12")
+    whole["metadata"]["annotations"] = {HAS_CPUS_ANNOTATION: "3"}
+    odd = pod("b", "node-1", "2", job="13")
+    odd["metadata"]["annotations"] = {HAS_CPUS_ANNOTATION: "9" * 5000}
+    api: Any = Listed(nodes=[node("node-1"), node("node-2")], pods=[whole, odd])
+    assert [row.cpus_used for row in list_nodes(api, NS)] == [2, 3]
 
 
 def test_nodes_for_one_who_may_not_see_pods() -> None:
