@@ -370,6 +370,14 @@ class JobStatus:
         times = ((max(one.start_time, since), min(one.end_time or until, until)) for one in self.suspensions)
         return round(sum(max(0.0, (end - start).total_seconds()) for start, end in times))
 
+    @property
+    def ran_before_suspension_s(self) -> float:
+        """How long it had run when it was suspended last; 0 where it was not."""
+        if self.start_time is None or not self.suspensions:
+            return 0.0
+        stopped = self.suspensions[-1].start_time
+        return (stopped - self.start_time).total_seconds() - self.suspended_s(self.start_time, stopped)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobRecord:

@@ -13,7 +13,7 @@ from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.labels import CPUS_ANNOTATION
 from hpcbatch.typed import Any, Final
 from hpcbatch.units import cpu_milli, memory_bytes
-from hpcbatch.volcano.amounts import RESIZE_PENDING, granted_requests
+from hpcbatch.volcano.amounts import granted_requests, why_infeasible
 
 Object = dict[str, Any]
 _LITTLE_MEMORY: Final = "1Mi"
@@ -74,11 +74,7 @@ def is_pending(pods: Iterable[Object]) -> bool:
 
 def why_never(pods: Iterable[Object]) -> str:
     """Why a node does not resize one of them at all; "": none has said so."""
-    for pod in pods:
-        for one in (pod.get("status") or {}).get("conditions") or ():
-            if one.get("type") == RESIZE_PENDING and one.get("reason") == "Infeasible":
-                return str(one.get("message") or "its node does not resize pods")
-    return ""
+    return next(filter(None, map(why_infeasible, pods)), "")
 
 
 def _changed(pod: Object, cpus: Mapping[str, str]) -> list[Object] | None:

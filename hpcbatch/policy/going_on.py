@@ -45,15 +45,11 @@ def job_that_goes_on(
     parts = tuple(
         Part(count=len(names), needs={"cpu": milli}, hosts=frozenset(names)) for milli, names in sorted(hosts.items())
     )
-    status, ran_s = record.status, 0.0
-    if status.start_time is not None and status.suspensions:
-        stopped = status.suspensions[-1].start_time
-        ran_s = (stopped - status.start_time).total_seconds() - status.suspended_s(status.start_time, stopped)
     return WaitingJob(
         job_id=going_on_id(plan_id(record.job_id)),
         order=order,
         shapes=(Shape(parts=parts, is_scattered=True),),
-        walltime_s=max(1.0, holds_nodes_s(record, site) - ran_s),
+        walltime_s=max(1.0, holds_nodes_s(record, site) - record.status.ran_before_suspension_s),
         owner=replace(owner, queue=LINE),
         uses={JOBS: 0},  # limits count it as the running job that it is
         reservation=reservation,

@@ -74,10 +74,7 @@ def held_requests(pod: Object) -> Amounts:
     granted = granted_requests(pod)
     if not granted:
         return pod_requests(pod["spec"])
-    is_never = any(
-        one.get("type") == RESIZE_PENDING and one.get("reason") == "Infeasible"
-        for one in pod["status"].get("conditions") or ()
-    )
+    is_never = bool(why_infeasible(pod))
     containers = []
     for one in pod["spec"]["containers"]:
         wanted, has = container_amounts(one, "requests"), granted.get(one.get("name", ""))
@@ -86,6 +83,14 @@ def held_requests(pod: Object) -> Amounts:
             wanted = wanted | {name: max(has[name], low.get(name, 0)) for name in has}
         containers.append({"resources": {"requests": write_amounts(wanted)}})
     return pod_requests({**pod["spec"], "containers": containers})
+
+
+def why_infeasible(pod: Object) -> str:
+    """Why its node can never grant what a pod is to have; "": it has not said so."""
+    for one in (pod.get("status") or {}).get("conditions") or ():
+        if one.get("type") == RESIZE_PENDING and one.get("reason") == "Infeasible":
+            return str(one.get("message") or "its node does not resize pods")
+    return ""
 
 
 def granted_requests(pod: Object) -> dict[str, Amounts]:

@@ -181,24 +181,17 @@ def _times(record: JobRecord, tz: tzinfo, time_format: str, exempt_s: int | None
         end = start + timedelta(seconds=limit_s)
     if status.preempted is not None and status.end_time is None and status.preempted.mode is not PreemptMode.SUSPEND:
         end = status.preempted.end_time
-    last, before_s = _last_suspension(status)
+    last = status.suspensions[-1] if status.suspensions else None
+    changed = None if last is None else last.end_time or last.start_time
     return [
         f"SubmitTime={shown(status.submit_time)} EligibleTime={shown(eligible)}",
         f"AccrueTime={shown(eligible)}",
         f"StartTime={shown(start)} EndTime={shown(end)} Deadline={deadline}",
         *_preemption(status, tz, time_format, exempt_s),
-        f"SuspendTime={stamp(last, tz, time_format, none='None')} SecsPreSuspend={before_s} "
+        f"SuspendTime={stamp(changed, tz, time_format, none='None')} "
+        f"SecsPreSuspend={round(status.ran_before_suspension_s)} "
         f"LastSchedEval={shown(status.start_time or status.submit_time)} Scheduler=Main",
     ]
-
-
-def _last_suspension(status: JobStatus) -> tuple[datetime | None, int]:
-    """When it was suspended or resumed last, and the seconds that it had run before."""
-    if not status.suspensions or status.start_time is None:
-        return None, 0
-    last = status.suspensions[-1]
-    before_s = (last.start_time - status.start_time).total_seconds()
-    return last.end_time or last.start_time, round(before_s) - status.suspended_s(status.start_time, last.start_time)
 
 
 def _preemption(status: JobStatus, tz: tzinfo, time_format: str, exempt_s: int | None) -> list[str]:

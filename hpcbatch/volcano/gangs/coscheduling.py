@@ -7,10 +7,9 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from hpcbatch.typed import Final
-from hpcbatch.volcano.gangs.facts import gang_name, labelled, least, place_timeout_s
+from hpcbatch.volcano.gangs.facts import gang_name, labelled, least, pod_group
 from hpcbatch.volcano.gangs.port import Object, PriorityOf
 from hpcbatch.volcano.job_objects import GROUP_ANNOTATION
-from hpcbatch.volcano.plugins.base import owner_reference
 
 POD_GROUP: Final = "scheduling.x-k8s.io/pod-group"
 LIGHT_NAME: Final = "pod-group.scheduling.sigs.k8s.io/name"
@@ -28,18 +27,8 @@ class Coscheduling:
 
     def group(self, job: Object, waiting_tasks: Collection[str], priority_of: PriorityOf) -> Object:  # noqa: ARG002
         """Its minMember is that of the whole job: the plugin refuses pods as long as there are fewer."""
-        meta = job["metadata"]
-        return {
-            "apiVersion": self.group_api,
-            "kind": "PodGroup",
-            "metadata": {
-                "name": gang_name(job),
-                "namespace": meta["namespace"],
-                "labels": {**(meta.get("labels") or {}), **_LIGHT_MATCH},
-                "ownerReferences": [owner_reference(job)],
-            },
-            "spec": {"minMember": least(job), "scheduleTimeoutSeconds": place_timeout_s(job)},
-        }
+        labels = {**(job["metadata"].get("labels") or {}), **_LIGHT_MATCH}
+        return pod_group(job, self.group_api, labels=labels)
 
     def pod(self, pod: Object, job: Object) -> Object:
         pod["metadata"]["annotations"].pop(GROUP_ANNOTATION, None)

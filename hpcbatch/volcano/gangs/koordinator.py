@@ -14,10 +14,9 @@ import json
 from collections.abc import Collection
 
 from hpcbatch.typed import Final
-from hpcbatch.volcano.gangs.facts import gang_name, labelled, least, place_timeout_s, size
+from hpcbatch.volcano.gangs.facts import gang_name, labelled, least, place_timeout_s, pod_group, size
 from hpcbatch.volcano.gangs.port import Object, PriorityOf
 from hpcbatch.volcano.job_objects import GROUP_ANNOTATION
-from hpcbatch.volcano.plugins.base import owner_reference
 
 PREFIX: Final = "gang.scheduling.koordinator.sh"
 POD_GROUP: Final = "pod-group.scheduling.sigs.k8s.io"
@@ -31,19 +30,8 @@ class Koordinator:
         return gang_name(job)
 
     def group(self, job: Object, waiting_tasks: Collection[str], priority_of: PriorityOf) -> Object:  # noqa: ARG002
-        meta = job["metadata"]
-        return {
-            "apiVersion": self.group_api,
-            "kind": "PodGroup",
-            "metadata": {
-                "name": gang_name(job),
-                "namespace": meta["namespace"],
-                "labels": dict(meta.get("labels") or {}),
-                "annotations": _notes(job),
-                "ownerReferences": [owner_reference(job)],
-            },
-            "spec": {"minMember": least(job), "scheduleTimeoutSeconds": place_timeout_s(job)},
-        }
+        labels = dict(job["metadata"].get("labels") or {})
+        return pod_group(job, self.group_api, labels=labels, annotations=_notes(job))
 
     def pod(self, pod: Object, job: Object) -> Object:
         """With the annotations also, as Koordinator's other programs look for them on pods."""
