@@ -19,13 +19,14 @@ from hpcbatch.api.port import Api, Object, WatchEvent
 from hpcbatch.api.resources import BATCHJOBS
 from hpcbatch.dialects.registry import door
 from hpcbatch.errors import RefusedError
-from hpcbatch.model.dependency import DEPENDENCY, MIRROR, Dependency, DependencyKind, JobRef, Wait
+from hpcbatch.model.dependency import COUNTED, DEPENDENCY, MIRROR, Dependency, DependencyKind, JobRef, Wait
 from hpcbatch.model.indices import Indices
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.row import parse_time
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.dependencies import (
+    Ended,
     IndexOutlook,
     Members,
     Other,
@@ -41,6 +42,8 @@ from hpcbatch.record.batchjob import altered_spec
 Key = tuple[str, str]
 AS_BEFORE = {after: before for before, after in MIRROR.items()}
 _SHOWN = 100
+_FOLLOWING = COUNTED | {DependencyKind.AFTER, DependencyKind.AFTER_CORR}
+"""What may be met before an array has ended."""
 _NEW = 0
 """Placeholder for a job that has no number yet."""
 
@@ -131,7 +134,7 @@ class Dependents:
             self._numbers[entry.number] = entry
         for wait in entry.waits:
             if wait.ref is not None:
-                follows = wait.ref.index is not None or wait.kind in {DependencyKind.AFTER, DependencyKind.AFTER_CORR}
+                follows = wait.ref.index is not None or wait.kind in _FOLLOWING
                 waiters = self._waiters[wait.ref.job_id]
                 waiters[entry.key] = waiters.get(entry.key, False) or follows
         for target, wait in _targets(entry):
@@ -233,7 +236,7 @@ class Dependents:
             (AS_BEFORE[wait.kind], entry.number)
             for entry in entries
             for wait in entry.waits
-            if wait.ref == JobRef(job_id=record.job_id) and wait.kind in AS_BEFORE
+            if wait.ref == JobRef(job_id=record.job_id) and wait.kind in AS_BEFORE and not wait.is_not
         )
         return tuple(dict.fromkeys(f"{kind}:{number}" for kind, number in waits))
 
@@ -250,9 +253,10 @@ class Dependents:
         dependency = record.spec.dependency
         if dependency is None:
             return
-        own = [wait.ref.job_id for wait in dependency.waits if wait.ref is not None]
-        behind = [wait.ref.job_id for wait in dependency.befores if wait.ref is not None]
-        if record.job_id in {*own, *behind}:
+        named = [wait.ref.job_id for wait in (*dependency.waits, *dependency.befores) if wait.ref is not None]
+        own = list(_awaited(dependency.waits))
+        behind = list(_awaited(dependency.befores))
+        if record.job_id in named:
             raise RefusedError(RefusalCode.BAD_DEPENDENCY, f"job {record.job_id} cannot depend on itself")
         is_singleton = any(wait.kind is DependencyKind.SINGLETON for wait in dependency.waits)
 
@@ -269,7 +273,7 @@ class Dependents:
                 entry = self._numbers.get(number)
             if entry is None or entry.is_over:
                 return
-            yield from (wait.ref.job_id for wait in entry.waits if wait.ref is not None)
+            yield from _awaited(entry.waits)
             if entry.is_singleton:
                 yield from self._earlier((entry.key[0], entry.name), number)
 
@@ -453,6 +457,11 @@ def _dependency(obj: Object) -> Dependency:
     return DEPENDENCY.from_json(spec["dependency"]) if "dependency" in spec else Dependency(clauses=())
 
 
+def _awaited(waits: Iterable[Wait]) -> Iterator[int]:
+    """The jobs that have to do something first: not those of which it counts that they do not."""
+    return (wait.ref.job_id for wait in waits if wait.ref is not None and not wait.is_not)
+
+
 def _stage(entry: _Entry) -> tuple[bool, bool]:
     return entry.is_over, entry.has_begun
 
@@ -482,6 +491,14 @@ def _other(obj: Object, *, is_array: bool = False) -> Other:
         never_ran=is_deleted and started_at is None,
         was_dropped=is_deleted and status.get("reason") == Reason.DEPENDENCY_NEVER,
         is_array=is_array,
+        ended=None
+        if not state.is_final
+        else Ended(
+            state=state,
+            reason=Reason(status["reason"]),
+            exit_code=status.get("exitCode"),
+            exit_signal=status.get("exitSignal"),
+        ),
     )
 
 

@@ -30,6 +30,14 @@ def test_who_waits_to_go_on_is_suspended_by_the_system() -> None:
     assert (states.stat(waits), states.suspension_reason(waits)[:16]) == ("SSUSP", "The job goes on ")
 
 
+def test_who_waits_for_others_is_not_suspended() -> None:
+    spec, status = JobSpec(dialect=Dialect.LSF, name="j", chunks=(Chunk(),)), JobStatus(state=JobState.HELD)
+    job = row_of(JobRecord(job_id=1, namespace="n", object_name="o", spec=spec, status=status, queue="q"))
+    stats = {reason: states.stat(job._replace(reason=reason)) for reason in Reason}
+    assert {reason for reason, stat in stats.items() if stat == "PEND"} == {Reason.DEPENDENCY, Reason.DEPENDENCY_NEVER}
+    assert set(stats.values()) == {"PEND", "PSUSP"}
+
+
 ENDS = [
     ((JobState.FINISHED, Reason.NONE, 0, None), 0, ""),
     ((JobState.FAILED, Reason.NON_ZERO_EXIT, 3, None), 3, ""),
