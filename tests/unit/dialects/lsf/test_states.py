@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
 from hpcbatch.dialects.lsf import states
+from hpcbatch.dialects.lsf.bjobs import table
+from hpcbatch.dialects.lsf.commands import parse
 from hpcbatch.dialects.lsf.errors import REFUSED
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
@@ -13,6 +17,8 @@ from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.record.rows import row_of
+
+NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
 
 def test_tables_are_total() -> None:
@@ -36,6 +42,15 @@ def test_who_waits_for_others_is_not_suspended() -> None:
     stats = {reason: states.stat(job._replace(reason=reason)) for reason in Reason}
     assert {reason for reason, stat in stats.items() if stat == "PEND"} == {Reason.DEPENDENCY, Reason.DEPENDENCY_NEVER}
     assert set(stats.values()) == {"PEND", "PSUSP"}
+
+
+def test_no_time_of_the_widest_table_has_a_blank() -> None:
+    """Programs take it apart at the blanks."""
+    spec, status = JobSpec(dialect=Dialect.LSF, name="j", chunks=(Chunk(),)), JobStatus(submit_time=NOON)
+    job = row_of(JobRecord(job_id=1, namespace="n", object_name="o", spec=spec, status=status, queue="q"))
+    shown = {each: list(table([job], parse("bjobs", [each, "-noheader"]), NOON, UTC)) for each in ("-w", "-W")}
+    assert "Nov 21 12:00" in shown["-w"][0]
+    assert "11/21-12:00:00" in shown["-W"][0].split()
 
 
 ENDS = [
