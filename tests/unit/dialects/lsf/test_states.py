@@ -10,6 +10,7 @@ from hpcbatch.dialects.lsf import states
 from hpcbatch.dialects.lsf.bjobs import table
 from hpcbatch.dialects.lsf.commands import parse
 from hpcbatch.dialects.lsf.errors import REFUSED
+from hpcbatch.dialects.lsf.long import changes_text
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.record import JobRecord, JobStatus
@@ -68,3 +69,11 @@ ENDS = [
 def test_end(end: tuple[JobState, Reason, int | None, int | None], code: int | None, term: str) -> None:
     assert states.code_of(*end) == code
     assert states.termination(*end[:2]).partition(":")[0] == term
+
+
+def test_changes_stand_in_lsf_s_words() -> None:
+    found = changes_text('Resource_List.walltime=00:20:00 Job_Name="a b\\073c" depend=UNSET umask=22 a...')
+    assert found == (
+        "Run limit changes to : 00:20:00, Job name changes to : a b;c, Dependency condition changes to : none, "
+        "umask changes to : 22"
+    )
