@@ -1,4 +1,4 @@
-"""A run whose script has ended is written once where the rest of its end takes no time."""
+"""What is mostly followed at once by more, a start or an end, is written once with it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hpcbatch.controller.statuses import Statuses
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.record import JobRecord, JobStatus
 from hpcbatch.model.spec import JobSpec
-from hpcbatch.model.state import JobState
+from hpcbatch.model.state import JobState, Reason
 
 SPEC = JobSpec(dialect=Dialect.PBS, name="x")
 RUNNING = JobRecord(
@@ -40,9 +40,13 @@ def as_state(state: JobState) -> JobRecord:
     return replace(RUNNING, status=replace(RUNNING.status, state=state))
 
 
-def written(api: Written, record: JobRecord, *, is_settled: bool = True) -> float | None:
+def written(
+    api: Written, record: JobRecord, *, is_settled: bool = True, before: JobRecord = RUNNING, had: str = ""
+) -> float | None:
+    """`had` is the Volcano Job that the record names already."""
     made = Statuses(cast(Api, api), OwnWrites(), wake=lambda _: None, mail=lambda *_: None)
-    return made.write(Admitted(OBJ, RUNNING), record, "job-7", is_settled=is_settled)
+    obj = {**OBJ, "status": {"volcanoJob": had}}
+    return made.write(Admitted(obj, before), record, "job-7", is_settled=is_settled)
 
 
 def test_an_end_waits_a_moment() -> None:
@@ -67,3 +71,36 @@ def test_all_else_is_written_at_once(state: JobState, is_settled: bool) -> None:
     api = Written()
     assert written(api, as_state(state), is_settled=is_settled) is None
     assert api.states == [state.value]
+
+
+QUEUED = as_state(JobState.QUEUED)
+STARTING = replace(QUEUED, status=replace(QUEUED.status, reason=Reason.STARTING))
+
+
+def test_a_start_waits_a_moment() -> None:
+    api = Written()
+    wait_s = written(api, STARTING, before=QUEUED, had="job-7")
+    assert wait_s is not None
+    assert 0 < wait_s <= 0.5
+    assert api.states == []
+
+
+def test_a_long_start_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(statuses, "_STARTING_S", 0.0)
+    api = Written()
+    assert written(api, STARTING, before=QUEUED, had="job-7") is None
+    assert api.states == ["Queued"]
+
+
+@pytest.mark.parametrize(
+    ("now", "had"),
+    [
+        pytest.param(STARTING, "", id="its Volcano Job is named"),
+        pytest.param(as_state(JobState.RUNNING), "job-7", id="it runs"),
+        pytest.param(replace(STARTING, status=replace(STARTING.status, rank=2)), "job-7", id="more has changed"),
+    ],
+)
+def test_of_a_start_all_else_is_written_at_once(now: JobRecord, had: str) -> None:
+    api = Written()
+    assert written(api, now, before=QUEUED, had=had) is None
+    assert api.states == [now.status.state.value]
