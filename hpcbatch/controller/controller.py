@@ -91,11 +91,14 @@ class Controller:
         prepare_site: Callable[[SiteConfig], None] = lambda _: None,
         shard: str | None = None,
         makes_pods: bool = True,
+        settle: Callable[[], None] = lambda: None,
     ) -> None:
         """`defaults` fill the gaps of the site's configuration; `prepare_site` is called before a new one takes effect.
         Without a `history` ended jobs stay BatchJobs for as long as the site keeps them; without `read_log` running
         jobs show no usage. `shard`: it has the jobs of that shard's queues only, see Shard.
         Without `makes_pods` another job controller makes the pods also where the site's scheduler is not Volcano.
+        `settle` is called before a mail or a job for the history leaves: it returns when the API has all writes for
+        good, and may raise ApiError.
         """
         self._api = api
         self._queue: WorkQueue[Key] = WorkQueue(supersedes=True)
@@ -156,9 +159,11 @@ class Controller:
             api, self._batchjobs, self._queue, refuse=self._intake.refuse, wrote=self._own_writes.add
         )
         self._archive = (
-            None if history is None else Archive(api, history, self._batchjobs, self._sites, is_history_served)
+            None
+            if history is None
+            else Archive(api, history, self._batchjobs, self._sites, is_history_served, settle=settle)
         )
-        self.mailer = Mailer(api, lambda: self._site.mail if self.has_site else None)
+        self.mailer = Mailer(api, lambda: self._site.mail if self.has_site else None, settle=settle)
         self._usage = LiveUsage(read_log, self._job_pods.running, self._queue.add) if read_log else None
         self._pod_cpus = PodCpus(api)
         self._plan = PlanGate(
