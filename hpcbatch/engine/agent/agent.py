@@ -127,7 +127,7 @@ class Agent:
 
     def log_path(self, pod: Object, container: str, *, previous: bool = False) -> Path | None:
         """The log of the container's latest run, or with `previous` of the one before; None if there is none (yet)."""
-        return logs.latest(self._directory(pod["metadata"]["uid"]) / "logs", container, previous=previous)
+        return logs.latest(self._directory(pod["metadata"]["uid"]), container, previous=previous)
 
     def let_in(self, pod: Object, message: Mapping[str, Any]) -> socket.socket:
         """Connect to a running container of the pod: `message` without the pod as in `podhost/container.py`. From any
