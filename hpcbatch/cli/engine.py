@@ -40,6 +40,8 @@ from hpcbatch.volcano.gangs.registry import VOLCANO, gang_of
 
 _LOG_BYTES = 5 * 2**20
 _LOOK_S = 1.0
+_GROUPED_S = 0.03
+"""So long at most the store's writes wait for others, to share a transaction."""
 _GC_THRESHOLDS = (10_000, 20, 20)
 """Few of the engine's objects refer to each other in a circle, and looking for these takes its time."""
 
@@ -99,6 +101,7 @@ class Engine:
         self._history = HistoryStore(SqliteDatabase(state_dir / "history.db"))
         self._registry = registry = Registry(store)
         self._store = store
+        store.disk.group(_GROUPED_S)
         register_volcano_admission(registry)
         registry.install_builtin()
         nodes = [
@@ -116,6 +119,7 @@ class Engine:
             read_log=self._agent.log_end,
             prepare_site=self._make_queues,
             makes_pods=False,
+            settle=store.disk.flush,
         )
         self._parts: list[Part] = [
             self._agent,

@@ -69,6 +69,8 @@ _RELEASED_S: Final = 0.2
 planned anew.
 """
 _STARTING_LOOK_S: Final = 0.02
+_REST_S: Final = 0.01
+"""Between two looks at least: what changes together is looked at together."""
 _LEAST_S: Final = 1.0
 """Between two plans that nothing but the time has brought about."""
 
@@ -495,7 +497,7 @@ class PlanGate:
             except Exception:
                 _LOG.exception("making the plan")
                 self._stopping.wait(1.0)
-            self._stopping.wait(min(_LONGEST_S, self._cost_s * (1 / _SHARE - 1)))
+            self._stopping.wait(min(_LONGEST_S, max(_REST_S, self._cost_s * (1 / _SHARE - 1))))
 
     def _try_to_rank(self) -> None:
         try:
