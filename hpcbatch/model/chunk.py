@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from hpcbatch.dataclass import dataclass, field
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.stored import (
@@ -121,6 +123,11 @@ class Chunk:
                 raise HpcBatchError(f"not a chunk: properties {names}")
         if [name for name, _ in self.words] != sorted({name for name, _ in self.words}):
             raise HpcBatchError(f"not a chunk: {self.words}")
+
+
+def of_each_pod(layout: Iterable[Chunk]) -> Iterator[Chunk]:
+    """The chunk of each pod of a layout, in order: each as often as it counts."""
+    return (chunk for chunk in layout for _ in range(chunk.count))
 
 
 def check_resources(resources: tuple[tuple[str, int], ...]) -> None:

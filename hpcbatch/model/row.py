@@ -80,7 +80,7 @@ class JobRow(NamedTuple):
     """Members that users hold individually; always empty in the row of a whole record."""
     nice: int = 0
     dependency: str = ""
-    """The open part of its dependency, as model.dependency.format_left writes it."""
+    """The open part of its dependency, as in DependencyProgress.left."""
     run_count: int = 0
     rerunnable: bool = True
     uid: int | None = None
