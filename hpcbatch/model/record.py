@@ -96,7 +96,7 @@ class Alteration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suspension:
-    """A period in which the job's processes were stopped (qsig -s suspend, scontrol suspend)."""
+    """A period in which the job's processes were stopped (qsig -s suspend, scontrol suspend), or for another job."""
 
     start_time: datetime = field(metadata=stored("startTime", TIME))
     end_time: datetime | None = field(default=None, metadata=stored("endTime", TIME))
@@ -105,6 +105,8 @@ class Suspension:
         default=False, metadata=stored("resumed", BOOLEAN, description="It went on then; else its run ended so.")
     )
     """It was resumed; else its run ended while suspended."""
+    by: int = field(default=0, metadata=stored("by", COUNT, description="The job for which it was suspended."))
+    """0: it was suspended by request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +121,8 @@ class Preempted:
     """When its grace time is over, and it is ended."""
     mode: PreemptMode = field(metadata=stored("mode", enum(PreemptMode)))
     """CANCEL, REQUEUE or SUSPEND."""
+    otherwise: PreemptMode | None = field(default=None, metadata=stored("otherwise", enum(PreemptMode)))
+    """What becomes of one that is to be suspended, but cannot leave its CPUs to others; None: it runs on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,6 +142,9 @@ class Preempting:
     places: str = field(metadata=stored("places", string(most=MOST_TEXT)))
     """Where it is to start, as policy.planned writes places."""
     victims: tuple[Victim, ...] = field(default=(), metadata=stored("victims", list_of(struct(Victim), most=1000)))
+    is_ending: bool = field(
+        default=False, metadata=stored("ending", BOOLEAN, description="Those that might be suspended are ended.")
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from hpcbatch.model.record import JobStatus, Suspension
+from hpcbatch.model.preemption import PreemptMode
+from hpcbatch.model.record import JobStatus, Preempted, Suspension
 from hpcbatch.model.state import JobState
 from hpcbatch.policy.suspensions import KEPT, with_suspensions
 from hpcbatch.record.batchjob import status_from_json, status_to_json
@@ -46,6 +47,13 @@ def test_a_request_that_changed_the_state_first() -> None:
     status = replace(become(RUNS, JobState.SUSPENDED, 5), state=JobState.EXITING)
     (one,) = become(status, JobState.EXITING, 7).suspensions
     assert one == Suspension(start_time=at(5), end_time=at(7))
+
+
+def test_for_another_job() -> None:
+    mark = Preempted(by=9, time=START, end_time=START, mode=PreemptMode.SUSPEND)
+    status = become(replace(RUNS, preempted=mark), JobState.SUSPENDED, 5)
+    assert [one.by for one in status.suspensions] == [9]
+    assert [one.by for one in become(status, JobState.RUNNING, 8).suspensions] == [9]
 
 
 def test_another_run() -> None:

@@ -7,6 +7,7 @@ import shlex
 import pytest
 
 from hpcbatch.dialects.pbs import server_limits, server_settings
+from hpcbatch.dialects.pbs.qmgr_attributes import Kind
 from hpcbatch.dialects.pbs.qmgr_parse import parse_request
 from hpcbatch.model.site import QueueConfig, Translation, Word
 from hpcbatch.site.importing import pbs_keys
@@ -129,7 +130,7 @@ set server eligible_time_enable = True
 
 def test_every_limit_that_qmgr_takes_is_known() -> None:
     assert {*server_limits.WORDS, *server_limits._OLD} == pbs_keys.LIMITS
-    assert pbs_keys.OF_SERVER == server_settings.NAMES
+    assert server_settings.NAMES[Kind.SERVER] == pbs_keys.OF_SERVER
 
 
 @pytest.mark.parametrize(
