@@ -378,6 +378,22 @@ class JobStatus:
         return round(sum(max(0.0, (end - start).total_seconds()) for start, end in times))
 
     @property
+    def suspended_at(self) -> datetime | None:
+        """Since when it stands; None: it does not."""
+        last = self.suspensions[-1] if self.suspensions else None
+        return None if last is None or last.end_time is not None else last.start_time
+
+    @property
+    def stood_s(self) -> int:
+        """For how long this run was suspended before."""
+        began = self.start_time
+        over = [one for one in self.suspensions if one.end_time is not None]
+        if began is None or not over:
+            return 0
+        times = ((one.end_time or began) - max(one.start_time, began) for one in over)
+        return round(sum(max(0.0, time.total_seconds()) for time in times))
+
+    @property
     def ran_before_suspension_s(self) -> float:
         """How long it had run when it was suspended last; 0 where it was not."""
         if self.start_time is None or not self.suspensions:
@@ -451,6 +467,9 @@ class Summary:
     """In which it may start, too, while it waits: `b,c`."""
     resources: str = field(default="", metadata=stored("resources", ANY_TEXT))
     """Further countable ones of all its chunks by the site's names: `fpga=1,gpu=8`."""
+    stood_s: int = field(default=0, metadata=stored("stoodSeconds", COUNT))
+    """For how long this run was suspended, but for the time since `suspended_at`."""
+    suspended_at: datetime | None = field(default=None, metadata=stored("suspendedTime", TIME))
 
     @classmethod
     def of(cls, record: JobRecord) -> Summary:
@@ -469,4 +488,6 @@ class Summary:
             if record.status.state in WAITING
             else "",
             resources=",".join(f"{name}={amount}" for name, amount in total_resources(record.layout)),
+            stood_s=record.status.stood_s,
+            suspended_at=record.status.suspended_at,
         )

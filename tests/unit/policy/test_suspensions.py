@@ -6,10 +6,12 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from hpcbatch.model.preemption import PreemptMode
-from hpcbatch.model.record import JobStatus, Preempted, Suspension
+from hpcbatch.model.record import JobRecord, JobStatus, Preempted, Suspension
+from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.state import JobState
 from hpcbatch.policy.suspensions import KEPT, with_suspensions
 from hpcbatch.record.batchjob import status_from_json, status_to_json
+from hpcbatch.record.rows import row_of
 
 START = datetime(2026, 11, 21, 12, tzinfo=UTC)
 RUNS = JobStatus(state=JobState.RUNNING, start_time=START, submit_time=START)
@@ -67,3 +69,16 @@ def test_only_the_last_are_remembered() -> None:
         status = become(become(status, JobState.SUSPENDED, second), JobState.RUNNING, second + 1)
     assert len(status.suspensions) == KEPT
     assert status.suspensions[-1].end_time == at(4 * KEPT - 1)
+
+
+def test_what_listings_show_of_its_time() -> None:
+    """The time for which it stood does not count."""
+    stood = become(become(RUNS, JobState.SUSPENDED, 5), JobState.RUNNING, 15)
+    again = become(stood, JobState.SUSPENDED, 20)
+    ended = become(stood, JobState.FINISHED, 40, end_time=at(35))
+    for status, expected in ((RUNS, 30), (stood, 20), (again, 10), (ended, 25), (replace(again, start_time=None), 0)):
+        record = JobRecord(
+            job_id=1, namespace="n", object_name="o", spec=JobSpec(dialect="pbs", name="j"), status=status, queue="q"
+        )
+        assert row_of(record).ran_s(at(30)) == expected, status.state
+    assert row_of(replace(record, status=become(RUNS, JobState.RUNNING, 5, start_time=at(9)))).ran_s(at(8)) == 0
