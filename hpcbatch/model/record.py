@@ -394,6 +394,12 @@ class JobStatus:
         return round(sum(max(0.0, time.total_seconds()) for time in times))
 
     @property
+    def earlier_s(self) -> int:
+        """How long the runs took that were given up, as far as they are kept."""
+        runs = [(run.start_time, run.end_time) for run in self.past_runs]
+        return sum(max(0, round((end - start).total_seconds()) - self.suspended_s(start, end)) for start, end in runs)
+
+    @property
     def ran_before_suspension_s(self) -> float:
         """How long it had run when it was suspended last; 0 where it was not."""
         if self.start_time is None or not self.suspensions:
@@ -470,6 +476,8 @@ class Summary:
     stood_s: int = field(default=0, metadata=stored("stoodSeconds", COUNT))
     """For how long this run was suspended, but for the time since `suspended_at`."""
     suspended_at: datetime | None = field(default=None, metadata=stored("suspendedTime", TIME))
+    earlier_s: int = field(default=0, metadata=stored("earlierSeconds", COUNT))
+    """How long its earlier runs took, without suspensions: fair share counts them."""
 
     @classmethod
     def of(cls, record: JobRecord) -> Summary:
@@ -490,4 +498,5 @@ class Summary:
             resources=",".join(f"{name}={amount}" for name, amount in total_resources(record.layout)),
             stood_s=record.status.stood_s,
             suspended_at=record.status.suspended_at,
+            earlier_s=record.status.earlier_s,
         )

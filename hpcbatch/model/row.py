@@ -107,6 +107,8 @@ class JobRow(NamedTuple):
     stood_s: int = 0
     """For how long its run was suspended, but for the time since `suspended_at`."""
     suspended_at: datetime | None = None
+    earlier_s: int = 0
+    """How long its earlier runs took, without suspensions."""
 
     def ran_s(self, now: datetime) -> int:
         """Wall-clock time that its run took so far, or altogether, without the time for which it was suspended."""
@@ -289,6 +291,7 @@ COLUMNS: Final = (
     Column("Components", "string", ".spec.attributes.het_size", {"components": _text}),
     Column("Stood", "integer", ".status.summary.stoodSeconds", {"stood_s": _number}),
     Column("SuspendedAt", "string", ".status.summary.suspendedTime", {"suspended_at": parse_time}),
+    Column("Earlier", "integer", ".status.summary.earlierSeconds", {"earlier_s": _number}),
     Column("SubmitHost", "string", ".spec.submitHost", {"submit_host": _text}),
     Column("Dialect", "string", ".spec.dialect", {"dialect": _text}),
     Column("Server", "string", ".spec.server", {"server": lambda cell: cell or "localhost"}),

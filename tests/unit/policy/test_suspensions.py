@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from hpcbatch.model.preemption import PreemptMode
-from hpcbatch.model.record import JobRecord, JobStatus, Preempted, Suspension
+from hpcbatch.model.record import JobRecord, JobStatus, PastRun, Preempted, Suspension
 from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.state import JobState
 from hpcbatch.policy.suspensions import KEPT, with_suspensions
@@ -81,4 +81,6 @@ def test_what_listings_show_of_its_time() -> None:
             job_id=1, namespace="n", object_name="o", spec=JobSpec(dialect="pbs", name="j"), status=status, queue="q"
         )
         assert row_of(record).ran_s(at(30)) == expected, status.state
+    given_up = PastRun(start_time=at(0), end_time=at(60))
+    assert row_of(replace(record, status=replace(stood, past_runs=(given_up,)))).earlier_s == 50
     assert row_of(replace(record, status=become(RUNS, JobState.RUNNING, 5, start_time=at(9)))).ran_s(at(8)) == 0
