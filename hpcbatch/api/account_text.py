@@ -185,6 +185,8 @@ def _set_settings(settings: ServerSettings) -> dict[str, Any]:
         "jobSortFormula": settings.formula,
         "backfillDepth": settings.backfill_depth,
         "eligibleTimeEnable": settings.counts_eligible,
+        "preemptOrder": settings.preempt_order,
+        "preemptQueuePrio": settings.preempt_queue_prio,
     }
     return {key: value for key, value in found.items() if value is not None}
 
@@ -194,4 +196,6 @@ def _read_settings(body: Mapping[str, Any]) -> ServerSettings:
         formula=str(body["jobSortFormula"]) if "jobSortFormula" in body else None,
         backfill_depth=int(body["backfillDepth"]) if "backfillDepth" in body else None,
         counts_eligible=bool(body["eligibleTimeEnable"]) if "eligibleTimeEnable" in body else None,
+        preempt_order=str(body["preemptOrder"]) if "preemptOrder" in body else None,
+        preempt_queue_prio=int(body["preemptQueuePrio"]) if "preemptQueuePrio" in body else None,
     )

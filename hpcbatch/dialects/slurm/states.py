@@ -219,10 +219,8 @@ def restarts(state: JobState, run_count: int) -> int:
 
 
 def used_s(row: JobRow, now: datetime) -> int:
-    """Wall-clock time used so far, or altogether."""
-    if row.start_time is None:
-        return 0
-    return max(0, int(((row.end_time or max(now, row.start_time)) - row.start_time).total_seconds()))
+    """Wall-clock time used so far, or altogether, without suspensions."""
+    return row.ran_s(now)
 
 
 def expected_start(row: JobRow) -> datetime | None:
@@ -235,4 +233,4 @@ def expected_end(row: JobRow) -> datetime | None:
     if row.end_time is not None:
         return row.end_time
     start = expected_start(row)
-    return None if start is None or row.walltime_s is None else start + timedelta(seconds=row.walltime_s)
+    return None if start is None or row.walltime_s is None else start + timedelta(seconds=row.walltime_s + row.stood_s)
