@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hpcbatch.dataclass import dataclass
 from hpcbatch.errors import HpcBatchError
+from hpcbatch.model.custom_resource import CustomResource
 from hpcbatch.model.formula import check_formula
 from hpcbatch.model.queue_fields import MOST_DEPTH
 
@@ -18,6 +19,8 @@ class ServerSettings:
     """0: no start is planned, so that a job is passed over for as long as others fit."""
     counts_eligible: bool | None = None
     """eligible_time_enable."""
+    resources: tuple[CustomResource, ...] = ()
+    """Those that operators have made, in the order in which they did."""
 
     def __post_init__(self) -> None:
         if self.formula:

@@ -103,7 +103,6 @@ _WHERE: Mapping[Kind, str] = {
     Kind.SERVER: _SITE,
     Kind.QUEUE: _SITE,
     Kind.NODE: "a node's kubelet says what it has, and its labels what kind it is",
-    Kind.RESOURCE: "resources are Kubernetes', and those of key `resources` in site.yaml (docs/site.md)",
     Kind.SCHED: "Volcano's scheduler starts jobs; its own configuration sets how",
 }
 
