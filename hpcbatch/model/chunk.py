@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from hpcbatch.dataclass import dataclass, field
+from collections.abc import Iterable, Sequence
+
+from hpcbatch.dataclass import dataclass, field, replace
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.stored import (
     AMOUNTS,
@@ -121,6 +123,23 @@ class Chunk:
                 raise HpcBatchError(f"not a chunk: properties {names}")
         if [name for name, _ in self.words] != sorted({name for name, _ in self.words}):
             raise HpcBatchError(f"not a chunk: {self.words}")
+
+
+def on_hosts(chunks: Iterable[Chunk], hosts: Sequence[str]) -> tuple[Chunk, ...]:
+    """The pieces of `chunks` one after the other on these hosts, which are used again from the first one on when there
+    are fewer.
+    """
+    found: list[Chunk] = []
+    at = 0
+    for chunk in chunks:
+        for _ in range(chunk.count):
+            piece = replace(chunk, count=1, hosts=(hosts[at % len(hosts)],))
+            at += 1
+            if found and replace(found[-1], count=1) == piece:
+                found[-1] = replace(found[-1], count=found[-1].count + 1)
+            else:
+                found.append(piece)
+    return tuple(found)
 
 
 def check_resources(resources: tuple[tuple[str, int], ...]) -> None:
