@@ -40,7 +40,7 @@ def _with_resources(site: SiteConfig, made: Iterable[CustomResource]) -> SiteCon
         elif each.is_of_nodes and each.type is ResourceType.BOOLEAN:
             properties[each.name] = {each.label: TRUE}
         else:
-            translations.append(_translation(each))
+            translations += _translations(each)
     return replace(
         site,
         licenses=licenses,
@@ -50,9 +50,10 @@ def _with_resources(site: SiteConfig, made: Iterable[CustomResource]) -> SiteCon
     )
 
 
-def _translation(one: CustomResource) -> Translation:
+def _translations(one: CustomResource) -> list[Translation]:
     if one.is_counted:
-        return Translation(word=Word.RESOURCE, pattern=one.name, refused=_NO_AMOUNT.format(one.name))
+        return [Translation(word=Word.RESOURCE, pattern=one.name, refused=_NO_AMOUNT.format(one.name))]
     if one.is_of_nodes:
-        return Translation(word=Word.RESOURCE, pattern=one.name, labels={one.label: "{value}"})
-    return Translation(word=Word.RESOURCE, pattern=one.name, ignored=_DESCRIBES)
+        return [Translation(word=Word.RESOURCE, pattern=one.name, labels={one.label: "{value}"})]
+    # `name=True` is a property of nodes
+    return [Translation(word=word, pattern=one.name, ignored=_DESCRIBES) for word in (Word.RESOURCE, Word.FEATURE)]

@@ -73,6 +73,14 @@ REFUSED = [
     ),
     ("list node nosuch", 1, "qmgr obj=nosuch svr=default: Unknown node \nqmgr: Error (15062) returned from server\n"),
     (
+        "set sched job_sort_formula_threshold=7",
+        155,
+        "qmgr obj= svr=default: "
+        "Cannot set attribute, read only or insufficient permission  job_sort_formula_threshold\n"
+        "qmgr: Error (15003) returned from server\n"
+        "qmgr: hpcbatch: there is no scheduler to set; what the plan of starts heeds is in site.yaml (docs/site.md)\n",
+    ),
+    (
         "list resource nosuch",
         1,
         "qmgr obj=nosuch svr=default: Unknown resource\nqmgr: Error (15035) returned from server\n",
@@ -139,6 +147,23 @@ def test_an_operator_makes_and_removes_a_queue(site: Site) -> None:
     finally:
         as_operator(site, "qmgr", "-c", f"delete queue {name}")
     assert f"\n{name} " not in site.run("qstat", "-Q").stdout
+
+
+@pytest.mark.alone
+def test_a_resource_without_flags_only_describes(site: Site) -> None:
+    name = f"note{secrets.token_hex(3)}"
+    as_operator(site, "qmgr", "-c", f"create resource {name} type=boolean")
+    try:
+        held = ("-h", "-l", f"{name}=True", "-l", "select=1:ncpus=1")
+
+        def submitted() -> str:
+            return site.run("qsub", *held, stdin="true\n", check=False).stdout.strip()
+
+        job = wait_for("it to be in force", submitted)
+        site.run("qdel", job)
+        site.wait_end(job)
+    finally:
+        as_operator(site, "qmgr", "-c", f"delete resource {name}")
 
 
 @pytest.mark.alone
