@@ -323,6 +323,10 @@ class NodeRow(NamedTuple):
     """`resv` or `maint` of one that is reserved now."""
     marks: frozenset[str] = frozenset()
     """Of an unschedulable node, what operators marked it as (model.node_marks.Mark); none: it is drained."""
+    extended: frozenset[tuple[str, int]] = frozenset()
+    """How many it has of Kubernetes' extended resources, such as GPUs."""
+    extended_used: frozenset[tuple[str, int]] = frozenset()
+    """Likewise what pods hold of them; where this user may see no pods, what jobs hold, by the site's names."""
 
     @property
     def host(self) -> str:

@@ -232,6 +232,8 @@ class SiteConfig:
     """Licence → how many there are; jobs that run never hold more together."""
     resources: Mapping[str, str] = field(default_factory=lambda: {"ngpus": "nvidia.com/gpu", "gpu": "nvidia.com/gpu"})
     """PBS resource or Slurm gres → Kubernetes' extended resource. Each of `accelerators` has its full name here."""
+    made_resources: frozenset[str] = frozenset()
+    """Names that operators have made by qmgr, which are among `licenses`, `node_properties` or `translations`, too."""
     topology: tuple[Level, ...] = ()
     """The levels of the network, the lowest first."""
     accelerators: tuple[Accelerator, ...] = ()
