@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import marshal
 from collections.abc import Mapping
 from datetime import datetime
+from functools import cache
 
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.indices import check_size
@@ -13,9 +15,14 @@ from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.model.stored import Json, attributes_from_json, stored_fields, struct_to_json
 from hpcbatch.model.text import printable_tree
-from hpcbatch.record.fields import COMPUTED
+from hpcbatch.record.fields import COMPUTED, OBJECT_ONLY
 from hpcbatch.record.rows import UNREADABLE, unreadable
-from hpcbatch.typed import Any
+from hpcbatch.typed import Any, Final
+
+_MOST_SHARED: Final = 2000
+_specs: dict[bytes, JobSpec] = {}
+_statuses: dict[tuple[bytes, str | None], JobStatus] = {}
+"""What was shown of records before. Jobs that were submitted alike have equal ones."""
 
 
 def spec_from_json(spec: Mapping[str, Any], cls: type[JobSpec] = JobSpec) -> JobSpec:
@@ -72,9 +79,13 @@ def record_from(obj: Json) -> JobRecord:
 
 def shown_record(obj: Json) -> JobRecord:
     """As `record_from`, for views: an unreadable record is reduced to its readable parts and marked BROKEN, so that one
-    job never prevents the listing of the others. Its texts contain no terminal control characters. Raises
-    HpcBatchError only if it has no number yet.
+    job never prevents the listing of the others. Its texts contain no terminal control characters. Records of jobs that
+    were submitted alike share spec and status, if these are equal. Raises HpcBatchError only if it has no number yet.
     """
+    try:
+        return _shared_record(obj)
+    except UNREADABLE:
+        pass  # read anew, to find out what of it can be read
     obj = {**obj, "spec": printable_tree(obj.get("spec", {})), "status": printable_tree(obj.get("status", {}))}
     try:
         return record_from(obj)
@@ -96,6 +107,47 @@ def shown_record(obj: Json) -> JobRecord:
             ),
             queue=str(status.get("queue", "")),
         )
+
+
+def _shared_record(obj: Json) -> JobRecord:
+    """A readable record. Raises one of UNREADABLE for any other."""
+    metadata, given, status = obj["metadata"], obj["spec"], obj["status"]
+    altered, submitted = status.get("altered"), metadata.get("creationTimestamp")
+    asked = {name: value for name, value in given.items() if name not in OBJECT_ONLY["spec"]}
+    key = marshal.dumps((asked, altered) if altered else asked, 0)  # equal bytes are equal values
+    spec = _specs.get(key)
+    if spec is None:
+        spec = spec_from_json(printable_tree(altered_spec(asked, altered or {})))
+        if spec.array is not None:
+            check_size(spec.array.indices)
+        _keep(_specs, key, spec)
+    unread = _not_read()
+    own = {name: value for name, value in status.items() if name not in unread}
+    mark = marshal.dumps(own, 0), submitted
+    shown = _statuses.get(mark)
+    if shown is None:
+        shown = status_from_json(printable_tree(own), parse_time(submitted))
+        _keep(_statuses, mark, shown)
+    return JobRecord(
+        job_id=int(status["jobId"]),
+        namespace=metadata["namespace"],
+        object_name=metadata["name"],
+        spec=spec,
+        status=shown,
+        queue=printable_tree(status.get("queue", "")),
+    )
+
+
+@cache
+def _not_read() -> frozenset[str]:
+    """What a status has beside the fields of JobStatus: above all the number, in which jobs differ."""
+    return frozenset({part.json for part in COMPUTED} - {part.json for part in stored_fields(JobStatus)})
+
+
+def _keep(known: dict[Any, Any], key: Any, value: Any) -> None:
+    if len(known) >= _MOST_SHARED:
+        known.clear()
+    known[key] = value
 
 
 def altered_spec(spec: Mapping[str, Any], altered: Mapping[str, Any]) -> Json:
