@@ -43,7 +43,14 @@ def texts_and_made(jobs: Sequence[Shown], *, wide: bool = False) -> tuple[list[s
 def test_every_job_has_its_own_text(spec: JobSpec, status: JobStatus, wide: bool) -> None:
     first = JobRecord(job_id=99, namespace="ns", object_name="x", spec=spec, status=status, queue="q")
     other = replace(first, status=replace(status, message="other"))
-    records = [first, replace(first, job_id=100), other, replace(first, queue="other"), first]
+    records = [
+        first,
+        replace(first, job_id=100),
+        other,
+        replace(first, queue="other"),
+        replace(first, job_id=101),
+        first,
+    ]
     jobs: list[Shown] = [(each, known) for known in (None, VARIABLES, {**VARIABLES, "T": "1"}) for each in records]
     found, _ = texts_and_made(jobs, wide=wide)
     assert found == [format_full(f"Job Id: {j.job_id}", attributes(j, known), wide=wide) for j, known in jobs]
@@ -62,9 +69,9 @@ TAGGED = replace(record(9).spec, stdout=Output(path=f"/scratch/{'long' * 20}/out
     ],
     ids=["queued", "long-path", "private-directory"],
 )
-def test_of_jobs_that_differ_in_number_only_one_is_made(job: JobRecord) -> None:
+def test_of_jobs_that_differ_in_number_only_two_are_made(job: JobRecord) -> None:
     jobs: list[Shown] = [(replace(job, job_id=number), VARIABLES) for number in (9, 10, 100_000)]
     found, made = texts_and_made(jobs)
-    assert made == 1
+    assert made == 2
     assert found == [format_full(f"Job Id: {each.job_id}", attributes(each, VARIABLES)) for each, _ in jobs]
     assert f"sleeper.e{100_000}" in found[-1]
