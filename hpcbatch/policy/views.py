@@ -236,6 +236,14 @@ def _bound_at(status: Object) -> datetime | None:
     return parse_rfc3339(status["startTime"]) if status.get("startTime") else None
 
 
+def why_unplaced(pod: Object) -> str:
+    """What its scheduler says of a pod that has no node."""
+    for condition in (pod.get("status") or {}).get("conditions") or ():
+        if condition["type"] == "PodScheduled" and condition["status"] == "False":
+            return str(condition.get("message") or "")
+    return ""
+
+
 def problem_from_events(events: Iterable[Object]) -> str:
     """What keeps a pod from starting that its status does not show, such as a mount: the newest of its events, if that
     is a warning; else "". `events` are the pod's own.
