@@ -80,7 +80,7 @@ class JobRow(NamedTuple):
     """Members that users hold individually; always empty in the row of a whole record."""
     nice: int = 0
     dependency: str = ""
-    """The open part of its dependency, as model.dependency.format_left writes it."""
+    """The open part of its dependency, as in DependencyProgress.left."""
     run_count: int = 0
     rerunnable: bool = True
     uid: int | None = None
@@ -323,6 +323,10 @@ class NodeRow(NamedTuple):
     """`resv` or `maint` of one that is reserved now."""
     marks: frozenset[str] = frozenset()
     """Of an unschedulable node, what operators marked it as (model.node_marks.Mark); none: it is drained."""
+    extended: frozenset[tuple[str, int]] = frozenset()
+    """How many it has of Kubernetes' extended resources, such as GPUs."""
+    extended_used: frozenset[tuple[str, int]] = frozenset()
+    """Likewise what pods hold of them; where this user may see no pods, what jobs hold, by the site's names."""
 
     @property
     def host(self) -> str:

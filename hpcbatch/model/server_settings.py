@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hpcbatch.dataclass import dataclass, replace
 from hpcbatch.errors import HpcBatchError
+from hpcbatch.model.custom_resource import CustomResource
 from hpcbatch.model.formula import check_formula
 from hpcbatch.model.preempt_order import bands_of
 from hpcbatch.model.preemption import MOST_PRIORITY, PreemptionConfig
@@ -22,6 +23,8 @@ class ServerSettings:
     """eligible_time_enable."""
     preempt_order: str | None = None
     preempt_queue_prio: int | None = None
+    resources: tuple[CustomResource, ...] = ()
+    """Those that operators have made, in the order in which they did."""
 
     def __post_init__(self) -> None:
         if self.formula:

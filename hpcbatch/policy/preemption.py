@@ -24,6 +24,7 @@ from hpcbatch.typed import Final, NamedTuple
 
 _QOS, _TIER, _LEVEL = "qos:", "tier:", "level:"
 _CPUS: Final = frozenset({"cpu"})
+_NONE: Final[frozenset[str]] = frozenset()
 """What others get of a job that is suspended for them."""
 _MODES: Final = {str(mode): mode for mode in PreemptMode}
 
@@ -59,7 +60,7 @@ class Preemptions:
             found |= {f"{_TIER}{tier}" for tier in self._tiers if tier < queue.priority_tier}
         if queue is not None and (own := self.level(queue)):
             found |= {f"{_LEVEL}{level}" for level in self._levels if level < own}
-        return frozenset(found)
+        return frozenset(found) if found else _NONE
 
     def yields(self, record: JobRecord) -> Yields | None:
         """None: it is not ended for others, at least not now."""

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta, tzinfo
 from hpcbatch.dialects.pbs.accounting import GroupName, entries, stamp
 from hpcbatch.dialects.pbs.qstat_full import resources_used
 from hpcbatch.dialects.pbs.states import WAITING_TEXT, exec_vnode, exit_status
+from hpcbatch.model.chunk import of_each_pod
 from hpcbatch.model.record import JobRecord, Suspension
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.model.text import printable
@@ -138,7 +139,7 @@ def _events(record: JobRecord, now: datetime) -> Iterator[Event]:
         yield Event(run.end_time, "S", _JOB, f"Job requeued, {run.lost}" if run.lost else "Job Rerun")
     if status.start_time is not None and spec.array is None:
         hosts, cpus = [host.node for host in status.hosts], [host.cpus for host in status.hosts]
-        pods = [chunk for chunk in (status.layout or spec.chunks) for _ in range(chunk.count)]
+        pods = list(of_each_pod(record.layout))
         vnodes = exec_vnode(hosts, cpus, pods if len(pods) == len(hosts) else ())
         yield from _start(status.start_time, server, vnodes, status.session_id)
     elif status.start_time is None and not status.state.is_final:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from hpcbatch.model.row import JobRow
-from hpcbatch.model.state import KUEUE_SAYS, WAITING, JobState, Reason
+from hpcbatch.model.state import KOORDINATOR_SAYS, KUEUE_SAYS, WAITING, JobState, Reason
 from hpcbatch.model.warning import warning_in
 from hpcbatch.typed import TYPE_CHECKING
 
@@ -138,12 +138,13 @@ def shown_reason(state: JobState, reason: Reason, message: str) -> str:
 
 
 def described_reason(state: JobState, reason: Reason, message: str) -> str:
-    """What squeue and `Reason=` say: where Slurm itself would describe it (its state_desc), that. Kueue's own words."""
+    """What squeue and `Reason=` say: where Slurm itself would describe it (its state_desc), that. Kueue's and
+    Koordinator's own words."""
     return state_description(state, message) or shown_reason(state, reason, message)
 
 
 def state_description(state: JobState, message: str) -> str:
-    return message if state is JobState.QUEUED and message.startswith(KUEUE_SAYS) else ""
+    return message if state is JobState.QUEUED and message.startswith((KUEUE_SAYS, KOORDINATOR_SAYS)) else ""
 
 
 def system_comment(state: JobState, reason: Reason, message: str) -> str:
