@@ -21,6 +21,7 @@ pytestmark = pytest.mark.alone
 ALL = ("-N", "3", "-c", "2")
 """All CPUs of the three nodes."""
 COUNTS = "echo begun; while [ ! -e go ]; do sleep 0.2; done; echo done"
+UNTIL_END = "while [ ! -e end ]; do sleep 0.2; done"
 TELLS = 'trap "echo got TERM" TERM; echo begun; srun sleep 600 & wait; wait; sleep 600'
 
 
@@ -163,12 +164,14 @@ def test_by_qos_a_job_is_suspended(admin: Site, low_and_high: tuple[str, str]) -
     preempt_by(admin, "qos, mode: suspend")
     victim = admin.sbatch(*ALL, "-q", low, "-o", "victim.out", "--wrap", COUNTS)
     wait_for("its script", lambda: "begun" in admin.written("victim.out"), 90)
-    taker = admin.sbatch("-N", "1", "-c", "2", "-q", high, "-o", "taker.out", "--wrap", "echo here; srun sleep 5")
+    script = f"echo here; srun sh -c '{UNTIL_END}'"
+    taker = admin.sbatch("-N", "1", "-c", "2", "-q", high, "-o", "taker.out", "--wrap", script)
     wait_for("the other one's script", lambda: "here" in admin.written("taker.out"), 90)
     assert squeue(admin, victim).startswith("S ")
     assert shown(admin, victim)["JobState"] == "SUSPENDED"
     told = admin.run("hpcbatch", "why", victim).stdout
     assert f"It is suspended for job {taker}" in told
+    (admin.work / "end").touch()
     admin.wait_end(taker)
     wait_for("the victim goes on", lambda: squeue(admin, victim).startswith("R "), 90)
     (admin.work / "go").touch()
@@ -228,12 +231,14 @@ def test_by_a_queues_priority_a_job_is_suspended(admin: Site, part: str) -> None
     victim = admin.qsub(*all_nodes, *to, stdin=f"cd {admin.work}\n{COUNTS}\n")
     admin.wait_state(victim, "R")
     begun = wait_for("its nodes", lambda: admin.attributes(victim).get("exec_vnode"), 90)
-    taker = admin.qsub("-q", part, "-l", "select=1:ncpus=2", "-j", "oe", "-o", "/dev/null", stdin="sleep 5\n")
+    one = ("-l", "select=1:ncpus=2", "-j", "oe", "-o", "/dev/null")
+    taker = admin.qsub("-q", part, *one, stdin=f"cd {admin.work}\n{UNTIL_END}\n")
     wait_for("the other runs", lambda: admin.state(taker) in "REF", 90)
     shown = admin.attributes(victim)
     assert (shown["job_state"], shown["substate"], shown["exec_vnode"]) == ("S", 45, begun)
     assert re.search(rf"^{victim}\.\S+ .* S ", admin.run("qstat", victim).stdout, re.MULTILINE)
     assert f"It is suspended for job {taker}" in admin.run("hpcbatch", "why", victim).stdout
+    (admin.work / "end").touch()
     admin.wait_end(taker)
     admin.wait_state(victim, "R", 90)
     (admin.work / "go").touch()

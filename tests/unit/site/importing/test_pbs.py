@@ -128,6 +128,12 @@ set server eligible_time_enable = True
     assert all(parse_request(shlex.split(line)[2]) for line in made.limits), "qmgr's grammar takes it"
 
 
+def test_the_least_of_a_queue_is_qmgrs() -> None:
+    text = "create queue big\nset queue big resources_min.walltime = 01:00:00\nset queue big resources_min.vmem = 1gb\n"
+    assert planned(text).limits == ("""qmgr -c 'set queue big resources_min.walltime = "01:00:00"'""",)
+    assert any("least walltimes, nodes" in line for line in left(text))
+
+
 def test_every_limit_that_qmgr_takes_is_known() -> None:
     assert {*server_limits.WORDS, *server_limits._OLD} == pbs_keys.LIMITS
     assert server_settings.NAMES[Kind.SERVER] == pbs_keys.OF_SERVER
