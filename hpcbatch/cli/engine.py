@@ -18,7 +18,7 @@ from pathlib import Path
 from hpcbatch.api.resources import NAMESPACES
 from hpcbatch.cli.unix_names import group_name
 from hpcbatch.controller.controller import Controller
-from hpcbatch.engine import handles
+from hpcbatch.engine import arenas, handles
 from hpcbatch.engine.agent.agent import Agent, NodeSpec
 from hpcbatch.engine.daemon import EngineError, EngineOptions, read_options, sole_engine
 from hpcbatch.engine.registry.registry import Registry
@@ -40,6 +40,8 @@ from hpcbatch.volcano.gangs.registry import VOLCANO, gang_of
 
 _LOG_BYTES = 5 * 2**20
 _LOOK_S = 1.0
+_GROUPED_S = 0.03
+"""So long at most the store's writes wait for others, to share a transaction."""
 _GC_THRESHOLDS = (10_000, 20, 20)
 """Few of the engine's objects refer to each other in a circle, and looking for these takes its time."""
 
@@ -54,6 +56,7 @@ def main() -> None:
     )
     handler.addFilter(Repeats())
     handles.raise_limit()
+    arenas.use_one_arena()
     stop = threading.Event()
     for signum in (signal.SIGTERM, signal.SIGINT):
         signal.signal(signum, lambda *_: stop.set())
@@ -99,6 +102,7 @@ class Engine:
         self._history = HistoryStore(SqliteDatabase(state_dir / "history.db"))
         self._registry = registry = Registry(store)
         self._store = store
+        store.disk.group(_GROUPED_S)
         register_volcano_admission(registry)
         registry.install_builtin()
         nodes = [
@@ -116,6 +120,7 @@ class Engine:
             read_log=self._agent.log_end,
             prepare_site=self._make_queues,
             makes_pods=False,
+            settle=store.disk.flush,
         )
         self._parts: list[Part] = [
             self._agent,

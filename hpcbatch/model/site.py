@@ -252,6 +252,9 @@ class SiteConfig:
     scheduler: Scheduler = Scheduler.VOLCANO
     own_scheduler_name: str = ""
     """The schedulerName of jobs' pods; "": the usual one of `scheduler`."""
+    interactive_scheduler: str = "default-scheduler"
+    """With Volcano, where the plan decides: the schedulerName of an interactive job's only pod, see policy.lone_pod;
+    `scheduler_name`: Volcano's scheduler places it, too."""
     place_timeout_s: int = 30
     """How long a job that was started may be without all its nodes, before it is taken back and planned anew."""
     launcher: Launcher = Launcher.SHARED

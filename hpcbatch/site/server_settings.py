@@ -1,4 +1,4 @@
-"""What qmgr has set of the server, over the site's file."""
+"""What qmgr has set of the server and the scheduler, over the site's file."""
 
 from __future__ import annotations
 
@@ -22,11 +22,9 @@ def with_settings(site: SiteConfig, settings: ServerSettings) -> SiteConfig:
     if settings.resources:
         site = _with_resources(site, settings.resources)
     depth = site.backfill_depth if settings.backfill_depth is None else settings.backfill_depth
-    return (
-        site
-        if priority is site.priority and depth == site.backfill_depth
-        else replace(site, priority=priority, backfill_depth=depth)
-    )
+    preemption = settings.over(site.preemption)
+    is_as_before = priority is site.priority and depth == site.backfill_depth and preemption == site.preemption
+    return site if is_as_before else replace(site, priority=priority, backfill_depth=depth, preemption=preemption)
 
 
 def _with_resources(site: SiteConfig, made: Iterable[CustomResource]) -> SiteConfig:

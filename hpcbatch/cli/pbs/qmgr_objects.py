@@ -76,10 +76,12 @@ def _objects(session: Session, kind: Kind, name: str) -> dict[str, Attributes]:
     if kind is Kind.SERVER:
         return cluster.server_objects(session)
     if kind is Kind.SCHED:
+        from hpcbatch.client.accounts import read_accounts
         from hpcbatch.client.queues import read_preemption
         from hpcbatch.dialects.pbs.preemption import sched_attributes
 
-        own = sched_attributes(read_preemption(session.api))
+        settings = read_accounts(session.api).server_settings
+        own = sched_attributes(settings.over(read_preemption(session.api)))
         return {"default": [("sched_host", session.server), ("scheduling", "True"), *own]}
     if kind is Kind.RESOURCE:
         from hpcbatch.cli.pbs.qmgr_resources import resource_objects
@@ -99,7 +101,7 @@ def _objects(session: Session, kind: Kind, name: str) -> dict[str, Attributes]:
 
 def change(session: Session, request: Request, name: str) -> None:
     """`create`, `delete`, `set`, `unset`, `import` and `export`."""
-    if request.verb is Verb.SET and (name or request.kind is Kind.SERVER):
+    if request.verb is Verb.SET and (name or request.kind in {Kind.SERVER, Kind.SCHED}):
         from hpcbatch.dialects.pbs.qmgr_change import new_settings
         from hpcbatch.dialects.pbs.qmgr_show import flat
 
@@ -107,10 +109,10 @@ def change(session: Session, request: Request, name: str) -> None:
         request = request._replace(settings=new_settings(request.settings, dict(flat(present))))
         if not request.settings:
             return
-    if request.kind in {Kind.SERVER, Kind.QUEUE} and request.verb in {Verb.SET, Verb.UNSET}:
+    if request.kind in {Kind.SERVER, Kind.QUEUE, Kind.SCHED} and request.verb in {Verb.SET, Verb.UNSET}:
         from hpcbatch.cli.pbs.qmgr_limits import take_limits
 
-        queues = [""] if request.kind is Kind.SERVER else [name] if name else [*names_of(session, Kind.QUEUE)]
+        queues = [""] if request.kind is not Kind.QUEUE else [name] if name else [*names_of(session, Kind.QUEUE)]
         if request.kind is Kind.QUEUE and name:
             _objects(session, Kind.QUEUE, name)  # raises for a queue that there is not
         request = request._replace(settings=take_limits(session, request, queues))

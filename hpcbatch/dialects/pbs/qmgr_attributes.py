@@ -110,7 +110,7 @@ _WHERE: Mapping[Kind, str] = {
     Kind.SERVER: _SITE,
     Kind.QUEUE: _SITE,
     Kind.NODE: "a node's kubelet says what it has, and its labels what kind it is",
-    Kind.SCHED: "there is no scheduler to set; what the plan of starts heeds is in site.yaml (docs/site.md)",
+    Kind.SCHED: "there is one scheduler; set server scheduling = False stops it (docs/accounts.md has its rules)",
 }
 
 

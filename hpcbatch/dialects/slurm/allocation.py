@@ -14,6 +14,7 @@ from hpcbatch.dialects.slurm.getopt import Given, Option, Parser, Takes
 from hpcbatch.dialects.slurm.options import BY_NAME, OPTIONS
 from hpcbatch.dialects.slurm.submit import read_submission
 from hpcbatch.errors import NotSupportedError
+from hpcbatch.model.chunk import of_each_pod
 from hpcbatch.model.interactive import Interactive
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.spec import Output, Submission
@@ -125,7 +126,7 @@ def read_srun(argv: Sequence[str], around: Surroundings, *, is_terminal: bool) -
 
 def launching(record: JobRecord) -> Iterator[str]:
     """What srun -v says of its step when the job has its hosts. Source: slurm_step_launch()."""
-    ranks = (chunk.ranks for chunk in record.layout for _ in range(chunk.count))
+    ranks = (chunk.ranks for chunk in of_each_pod(record.layout))
     first = 0
     for host, count in zip(record.status.hosts, ranks, strict=False):
         numbers = str(first) if count == 1 else f"[{first}-{first + count - 1}]"

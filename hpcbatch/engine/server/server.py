@@ -208,7 +208,7 @@ class ApiServer:
             raise _UnknownPathError
         asked = Request(request.method, resource_path, query, accepted, content_type, content)
         # in another thread: a request that takes long does not stop the others
-        answer = await self._aside(self._verbs.handle, asked)
+        answer = await self._aside(self._settled, asked)
         if isinstance(answer, WatchAnswer):
             return await self._watch(request, answer)
         if isinstance(answer, LogAnswer):
@@ -220,6 +220,11 @@ class ApiServer:
             wanted = streaming.streaming(answer.verb, answer.pod, answer.query, words)
             return await streaming.serve(request, wanted, self._let_in)
         return await self._aside(_respond, answer, accepted)
+
+    def _settled(self, asked: Request) -> Answer | WatchAnswer | LogAnswer | StreamAnswer:
+        """The answer, when all that it tells is on disk: a killed engine must not have said what it forgets."""
+        with self._registry.store.disk.at_once():
+            return self._verbs.handle(asked)
 
     async def _aside(self, work: Callable[..., T], *arguments: Any) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._workers, work, *arguments)

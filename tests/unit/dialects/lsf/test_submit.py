@@ -189,3 +189,9 @@ def test_that_both_files_are_appended_to_is_told() -> None:
     found = spec("-o", "o", "-eo", "e")
     assert found.ignored == ("-eo e: its file is appended to, as that of -o is",)
     assert spec("-oo", "o", "-eo", "e").ignored == ()
+
+
+def test_an_option_without_its_value_is_named_where_no_command_is_left() -> None:
+    for argv, why in ((["-J", "j", "-o"], "-o: option requires an argument"), ([], "No command is specified")):
+        with pytest.raises(HpcBatchError, match=why):
+            spec(*argv, script="")
