@@ -149,6 +149,21 @@ def test_koordinator_is_reminded_of_pods_that_it_has_overlooked(cluster: Cluster
         wait_for("its objects to go", lambda: not left_over(cluster))
 
 
+def test_koordinators_words_on_a_quota_are_shown(cluster: Cluster) -> None:
+    install_koordinator(cluster)
+    why = "Insufficient quotas, quotaName: default, runtime: cpu:1, used: cpu:1, exceedDimensions: [cpu]"
+    said = {"type": "PodScheduled", "status": "False", "message": f"0/2 nodes are available: {why}. preemption: none"}
+
+    def refuse(pod: Object) -> Object:
+        return {**pod, "status": {**pod["status"], "conditions": [said]}}
+
+    with controlled(cluster.registry, scheduler=Scheduler.KOORDINATOR, place_timeout_s=600):
+        job = put(cluster, ONE)
+        (name,) = wait_for("its pod", lambda: pods_of(cluster, job))
+        cluster.registry.update(PODS, name, NS, refuse, subresource="status")
+        wait_for("the words", lambda: status(cluster, job).get("message") == f"Koordinator: {why}")
+
+
 def test_a_scheduler_that_is_not_installed_is_said(cluster: Cluster) -> None:
     with controlled(cluster.registry, scheduler=Scheduler.COSCHEDULING, own_scheduler_name="default-scheduler"):
         job = put(cluster, ONE)

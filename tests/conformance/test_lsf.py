@@ -47,6 +47,16 @@ def test_a_script_finds_its_surroundings(site: Site) -> None:
     assert site.read(f"err.{job}") == "to-err\n"
 
 
+def test_parts_of_a_compound_requirement_have_what_each_asks_for(site: Site) -> None:
+    parts = "1*{span[hosts=1] rusage[mem=200]} + 2*{span[hosts=1] rusage[mem=100]}"
+    job = bsub(site, "-R", parts, "-N", "-o", "o", 'echo "$LSB_MCPU_HOSTS"; mpirun hostname')
+    site.wait_end(job)
+    first, second = f"job-{job}-mpimaster-0", f"job-{job}-mpiworker-0"
+    counts, *ranks = site.read("o").splitlines()
+    assert (counts, sorted(ranks)) == (f"{first} 1 {second} 2", sorted([first, second, second]))
+    assert f"Requested Resources <{parts}>" in site.run("bjobs", "-l", "-UF", job).stdout
+
+
 def test_launchers(site: Site) -> None:
     script = 'blaunch hostname; cat "$LSB_DJOB_HOSTFILE"; mpirun hostname; jsrun -n 3 hostname; mpirun.lsf hostname\n'
     job = bsub(site, "-n", "3", "-R", "span[ptile=2]", "-N", "-o", "o", stdin=script)
