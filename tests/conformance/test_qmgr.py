@@ -78,7 +78,8 @@ REFUSED = [
         "qmgr obj= svr=default: "
         "Cannot set attribute, read only or insufficient permission  job_sort_formula_threshold\n"
         "qmgr: Error (15003) returned from server\n"
-        "qmgr: hpcbatch: there is no scheduler to set; what the plan of starts heeds is in site.yaml (docs/site.md)\n",
+        "qmgr: hpcbatch: there is one scheduler; set server scheduling = False stops it "
+        "(docs/accounts.md has its rules)\n",
     ),
     (
         "list resource nosuch",
