@@ -27,10 +27,18 @@ Key = tuple[str, str]
 K = TypeVar("K", bound=Hashable)
 
 
+_MOST_RECENT = 1024
+_recent: dict[Key, Key] = {}
+"""Keys of late: each stands in many maps, and there it is one value."""
+
+
 def object_key(obj: Object) -> Key:
     """Namespace ("" for cluster-scoped kinds) and name."""
     meta = obj["metadata"]
-    return meta.get("namespace") or "", meta["name"]
+    key = meta.get("namespace") or "", meta["name"]
+    if len(_recent) >= _MOST_RECENT:
+        _recent.clear()
+    return _recent.setdefault(key, key)
 
 
 class Informer:

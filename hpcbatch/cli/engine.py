@@ -18,7 +18,7 @@ from pathlib import Path
 from hpcbatch.api.resources import NAMESPACES
 from hpcbatch.cli.unix_names import group_name
 from hpcbatch.controller.controller import Controller
-from hpcbatch.engine import handles
+from hpcbatch.engine import arenas, handles
 from hpcbatch.engine.agent.agent import Agent, NodeSpec
 from hpcbatch.engine.daemon import EngineError, EngineOptions, read_options, sole_engine
 from hpcbatch.engine.registry.registry import Registry
@@ -56,6 +56,7 @@ def main() -> None:
     )
     handler.addFilter(Repeats())
     handles.raise_limit()
+    arenas.use_one_arena()
     stop = threading.Event()
     for signum in (signal.SIGTERM, signal.SIGINT):
         signal.signal(signum, lambda *_: stop.set())

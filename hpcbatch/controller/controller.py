@@ -22,6 +22,7 @@ from hpcbatch.controller.job_pods import JobPods
 from hpcbatch.controller.let_in import LetIn
 from hpcbatch.controller.license_gate import LicenseGate
 from hpcbatch.controller.live_usage import LiveUsage, ReadLog
+from hpcbatch.controller.lone_pods import LonePods
 from hpcbatch.controller.mail import Mailer
 from hpcbatch.controller.node_cache import NodeCache
 from hpcbatch.controller.node_marks import NodeMarks
@@ -178,6 +179,7 @@ class Controller:
             wake=self._queue.add_after,
             is_ours=self._shard.has,
             suspends=lambda: not self._pod_cpus.why_none,
+            lone_pods=LonePods(self._volcano_queues, self._nodes) if makes_pods else None,
         )
         self._intake.foresee = self._plan.foresee
         self._desk = ReservationDesk(

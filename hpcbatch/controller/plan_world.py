@@ -225,7 +225,7 @@ class PlanWorld:
             self.forget(known)
         if is_over or obj is None:
             return
-        self._ids[key], self.keys[number] = number, key
+        self._note_key(number, key)
         state, has_one = JobState(status["state"]), bool(status.get("volcanoJob"))
         released = self.released.get(number)
         if not has_one and released is not None and released.is_fresh:
@@ -257,6 +257,11 @@ class PlanWorld:
         found = self._volcano_jobs.get(record.namespace, job_names.job_name(record.job_id))
         return found is not None and "deletionTimestamp" not in found["metadata"]
 
+    def _note_key(self, job_id: str, key: Key) -> None:
+        """There are many of these: what is noted stays as it is."""
+        if self._ids.get(key) != job_id or self.keys.get(job_id) != key:
+            self._ids[key], self.keys[job_id] = job_id, key
+
     def never_because(self, record: JobRecord) -> str:
         """The limit that the job alone is over; "": none."""
         return self._owners.never_because(record)
@@ -278,8 +283,7 @@ class PlanWorld:
         self._drop_released(job_id)
         self.records[job_id] = record
         self.claims.note(job_id, record if wanted.claim else None)
-        self.keys[job_id] = record.namespace, record.object_name
-        self._ids[record.namespace, record.object_name] = job_id
+        self._note_key(job_id, (record.namespace, record.object_name))
         if self.waiting.get(job_id) != wanted:
             self.waiting[job_id] = wanted
             self._planner.put_waiting(wanted)
@@ -365,7 +369,7 @@ class PlanWorld:
         self.waiting.pop(job_id, None)
         self.records.pop(job_id, None)
         self.released[job_id] = released
-        self.keys[job_id], self._ids[key] = key, job_id
+        self._note_key(job_id, key)
         self._changed_nodes.update(pod.node for pod in self._pods.of_job(job_id))
         self._set_running(job_id, now_s)
 

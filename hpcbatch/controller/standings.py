@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
-from hpcbatch.api.informer import Informer
+from hpcbatch.api.informer import Informer, object_key
 from hpcbatch.api.port import Object, WatchEvent
 from hpcbatch.model.indices import Indices
 from hpcbatch.model.state import WAITING, JobState
@@ -33,12 +34,11 @@ class Standings:
 
     def add(self, obj: Object) -> None:
         """A record that was admitted just now."""
-        self._admitted[obj["metadata"]["namespace"], obj["metadata"]["name"]] = obj
+        self._admitted[object_key(obj)] = obj
 
     def on_event(self, event: WatchEvent) -> None:
         """It is known by its event now, or it is gone."""
-        metadata = event.object["metadata"]
-        key = metadata["namespace"], metadata["name"]
+        key = object_key(event.object)
         standing = None if event.type == "DELETED" else _readable_standing(event.object)
         with self._of_events:
             if standing is None:
@@ -85,7 +85,7 @@ def _standing(obj: Object) -> Standing | None:
     if array := status.get("array"):
         waiting = len(Indices.parse(array.get("pending", "")))
         jobs = waiting + len(Indices.parse(array.get("active", "")))
-    return Standing(
+    return _made(
         user=str(status.get("owner", "")),
         groups=tuple(str(each["name"]) for each in status.get("groups", ())),
         project=str(attributes.get("project", "")),
@@ -94,9 +94,15 @@ def _standing(obj: Object) -> Standing | None:
         queue=str(status.get("queue", "")),
         jobs=jobs,
         waiting=waiting,
-        uses=_uses(status.get("layout") or spec.get("chunks", ())),
+        uses=tuple(_uses(status.get("layout") or spec.get("chunks", ())).items()),
         walltime_s=status.get("walltimeSeconds"),
     )
+
+
+@lru_cache(maxsize=1000)
+def _made(*, uses: tuple[tuple[str, int], ...], **named: Any) -> Standing:
+    """Equal ones are one: most jobs of a user have the same."""
+    return Standing(uses=dict(uses), **named)
 
 
 def _uses(chunks: Sequence[Mapping[str, Any]]) -> dict[str, int]:

@@ -38,10 +38,12 @@ def _shown(match: re.Match[str]) -> str:
     return _SHOWN.get(ord(match[0]), "?")
 
 
-def printable_tree(value: Any) -> Any:
-    """A JSON value with all of its texts, including field names, made printable: itself if they are already."""
+def printable_tree(value: Any, spelled: str = "") -> Any:
+    """A JSON value with all of its texts, including field names, made printable: itself if they are already.
+    `spelled` is its `repr()` where that is at hand.
+    """
     # repr() escapes what is not printable, and a backslash: quicker than text by text
-    return value if "\\" not in repr(value) else _printable_tree(value)
+    return value if "\\" not in (spelled or repr(value)) else _printable_tree(value)
 
 
 def _printable_tree(value: Any) -> Any:

@@ -26,6 +26,8 @@ class Owners:
         self.partition_qos = partition_qos or {}
         self._places: dict[tuple[str, str, str, str], Place] = {}
         self._lines: dict[str, tuple[str, ...]] = {}
+        self._owners: dict[Owner, Owner] = {}
+        """Most jobs of a user have the same."""
 
     def standing(self, record: JobRecord) -> Standing:
         """With the quality of service that counts for the job."""
@@ -42,7 +44,7 @@ class Owners:
 
     def owner_of(self, record: JobRecord, site: SiteConfig) -> Owner:
         queue = site.queue(record.queue)
-        return Owner(
+        found = Owner(
             user=record.status.owner,
             groups=tuple(name for _, name in record.status.groups),
             accounts=self.line(record.spec.account or ""),
@@ -50,6 +52,9 @@ class Owners:
             qos=(*self._names_of_qos(record), *(() if queue is None else (of_volcano_queue(queue.volcano_queue),))),
             project=record.spec.attributes.get("project", "") or DEFAULT_PROJECT,
         )
+        if len(self._owners) > _MOST_KEPT:
+            self._owners.clear()
+        return self._owners.setdefault(found, found)
 
     def _names_of_qos(self, record: JobRecord) -> tuple[str, ...]:
         """The job's, its partition's, and the one whose limits go before the other's."""

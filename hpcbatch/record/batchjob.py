@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from functools import cache
 
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.indices import check_size
@@ -13,9 +14,14 @@ from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.model.stored import Json, attributes_from_json, stored_fields, struct_to_json
 from hpcbatch.model.text import printable_tree
-from hpcbatch.record.fields import COMPUTED
+from hpcbatch.record.fields import COMPUTED, OBJECT_ONLY
 from hpcbatch.record.rows import UNREADABLE, unreadable
-from hpcbatch.typed import Any
+from hpcbatch.typed import Any, Final
+
+_MOST_SHARED: Final = 512
+_specs: dict[tuple[str, bool], JobSpec] = {}
+_statuses: dict[tuple[str, bool, str | None], JobStatus] = {}
+"""Of records read before: by their JSON as `repr()` spells it, and whether they were made printable."""
 
 
 def spec_from_json(spec: Mapping[str, Any], cls: type[JobSpec] = JobSpec) -> JobSpec:
@@ -53,33 +59,22 @@ def full_status_to_json(record: JobRecord, *, volcano_job: str = "") -> Json:
 
 
 def record_from(obj: Json) -> JobRecord:
-    """The whole record of an admitted job. Raises HpcBatchError if it has no number yet."""
-    metadata, status = obj["metadata"], obj.get("status", {})
-    if "jobId" not in status:
-        raise HpcBatchError(f"BatchJob {metadata['namespace']}/{metadata['name']} has not been admitted yet")
-    spec = spec_from_json(altered_spec(obj["spec"], status.get("altered", {})))
-    if spec.array is not None:
-        check_size(spec.array.indices)
-    return JobRecord(
-        job_id=int(status["jobId"]),
-        namespace=metadata["namespace"],
-        object_name=metadata["name"],
-        spec=spec,
-        status=status_from_json(status, parse_time(metadata.get("creationTimestamp"))),
-        queue=status.get("queue", ""),
-    )
+    """The whole record of an admitted job. Records of jobs that were submitted alike share spec and status, if these
+    are equal. Raises HpcBatchError if it has no number yet.
+    """
+    return _record(obj, is_shown=False)
 
 
 def shown_record(obj: Json) -> JobRecord:
     """As `record_from`, for views: an unreadable record is reduced to its readable parts and marked BROKEN, so that one
-    job never prevents the listing of the others. Its texts contain no terminal control characters. Raises
-    HpcBatchError only if it has no number yet.
+    job never prevents the listing of the others. Its texts contain no terminal control characters. Records of jobs that
+    were submitted alike share spec and status, if these are equal. Raises HpcBatchError only if it has no number yet.
     """
-    obj = {**obj, "spec": printable_tree(obj.get("spec", {})), "status": printable_tree(obj.get("status", {}))}
     try:
-        return record_from(obj)
+        return _record(obj, is_shown=True)
     except UNREADABLE as error:
-        metadata, spec, status = obj["metadata"], obj["spec"], obj["status"]
+        metadata = obj["metadata"]
+        spec, status = printable_tree(obj.get("spec", {})), printable_tree(obj.get("status", {}))
         if "jobId" not in status:
             raise
         state = status.get("state")
@@ -96,6 +91,55 @@ def shown_record(obj: Json) -> JobRecord:
             ),
             queue=str(status.get("queue", "")),
         )
+
+
+def _record(obj: Json, *, is_shown: bool) -> JobRecord:
+    """`is_shown`: its texts are made printable. Raises one of UNREADABLE."""
+    metadata, status = obj["metadata"], obj.get("status", {})
+    if "jobId" not in status:
+        raise HpcBatchError(f"BatchJob {metadata['namespace']}/{metadata['name']} has not been admitted yet")
+    clean = printable_tree if is_shown else _unchanged
+    asked = {name: value for name, value in obj["spec"].items() if name not in OBJECT_ONLY["spec"]}
+    if altered := status.get("altered"):
+        asked = altered_spec(asked, altered)
+    key = repr(asked), is_shown
+    spec = _specs.get(key)
+    if spec is None:
+        spec = spec_from_json(clean(asked, key[0]))
+        if spec.array is not None:
+            check_size(spec.array.indices)
+        _keep(_specs, key, spec)
+    unread, submitted = _not_read(), metadata.get("creationTimestamp")
+    own = {name: value for name, value in status.items() if name not in unread}
+    mark = repr(own), is_shown, submitted
+    read = _statuses.get(mark)
+    if read is None:
+        read = status_from_json(clean(own, mark[0]), parse_time(submitted))
+        _keep(_statuses, mark, read)
+    return JobRecord(
+        job_id=int(status["jobId"]),
+        namespace=metadata["namespace"],
+        object_name=metadata["name"],
+        spec=spec,
+        status=read,
+        queue=clean(status.get("queue", ""), ""),
+    )
+
+
+@cache
+def _not_read() -> frozenset[str]:
+    """What a status has beside the fields of JobStatus: above all the number, in which jobs differ."""
+    return frozenset({part.json for part in COMPUTED} - {part.json for part in stored_fields(JobStatus)})
+
+
+def _unchanged(value: Any, _: str) -> Any:
+    return value
+
+
+def _keep(known: dict[Any, Any], key: Any, value: Any) -> None:
+    if len(known) >= _MOST_SHARED:
+        known.clear()
+    known[key] = value
 
 
 def altered_spec(spec: Mapping[str, Any], altered: Mapping[str, Any]) -> Json:

@@ -19,7 +19,7 @@ _LONGEST = 300  # characters
 _KEPT = frozenset({"Id", "State", "Dialect", "Server", "Job", "User", "Queue", "ArrayId", "ArrayIndex"})
 
 _PLACES = {name: place for place, name in enumerate(JobRow._fields)}
-_NAMESPACE, _OBJECT_NAME = _PLACES["namespace"], _PLACES["object_name"]
+_JOB_ID, _NAMESPACE, _OBJECT_NAME = _PLACES["job_id"], _PLACES["namespace"], _PLACES["object_name"]
 _READS = tuple(
     (_PLACES[attribute], column.name, None if read in AS_IT_IS else read)
     for column in COLUMNS
@@ -60,6 +60,26 @@ def row_of(record: JobRecord) -> JobRow:
     from hpcbatch.record.cells import cells_of
 
     return _row(cells_of(record, COLUMNS), record.namespace, record.object_name)
+
+
+class Rows:
+    """Rows of many records. Of those with one spec and one status (`shown_record` lets equal ones be one), which differ
+    in number and name only, one row is made; the others are copies of it.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, int, str, str], tuple[JobRecord, JobRow]] = {}
+        """With the record itself, so that the ids of its parts stay theirs."""
+
+    def of(self, record: JobRecord) -> JobRow:
+        key = id(record.spec), id(record.status), record.queue, record.namespace
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = record, row_of(record)
+            return known[1]
+        values = list(known[1])
+        values[_JOB_ID], values[_OBJECT_NAME] = record.job_id, record.object_name
+        return JobRow._make(values)
 
 
 def _row(cells: Mapping[str, Any], namespace: str, object_name: str) -> JobRow:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 from hpcbatch.cli.common import NO_CONNECTION, Session, complain, leave, run
 from hpcbatch.cli.pbs.common import Jobs, answered, check_server, describe
 from hpcbatch.errors import HpcBatchError, JobFinishedError, UnknownQueueError
-from hpcbatch.record.rows import row_of
+from hpcbatch.record.rows import Rows
 from hpcbatch.typed import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from hpcbatch.model.indices import Indices
     from hpcbatch.model.record import JobRecord
     from hpcbatch.model.row import JobRow, QueueRow
+
+_HEADING = "Job Id"
 
 
 def main() -> None:
@@ -179,6 +181,7 @@ class _Listing:
         from hpcbatch.client import listing
         from hpcbatch.dialects.pbs.ids import row_id
         from hpcbatch.dialects.pbs.qstat_choice import chosen
+        from hpcbatch.dialects.pbs.qstat_options import Format
         from hpcbatch.model.members import by_array
 
         session, options = self._session, self._options
@@ -195,8 +198,11 @@ class _Listing:
             rows = chosen(self._groups()[0] or [], options)
             attributes.read_environments(dict.fromkeys(row.object_name for row in rows))
         attributes.living = frozenset(self._living)
-        shown = ((row_id(row), attributes.of(row)) for row in rows)
-        sys.stdout.write(_formatted(session, options, shown, heading="Job Id", key="Jobs"))
+        if options.format is Format.DEFAULT:
+            sys.stdout.write("".join(attributes.texts(rows, wide=options.wide)))
+        else:
+            shown = ((row_id(row), attributes.of(row)) for row in rows)
+            sys.stdout.write(_formatted(session, options, shown, heading=_HEADING, key="Jobs"))
         leave(attributes, rows)
 
 
@@ -214,6 +220,7 @@ class _Attributes:
         self.members: dict[int, dict[int, JobRow]] | None = None
         """The rows of arrays' members; None: those of each array are requested."""
         self.living: frozenset[int] = frozenset()
+        self._rows = Rows()
         self._known: dict[str, _Known] = {}
         """By the BatchJob's name."""
         self._environments: Mapping[str, dict[str, str] | None] | None = None
@@ -225,7 +232,7 @@ class _Attributes:
         from hpcbatch.record.batchjob import shown_record
 
         record = shown_record(obj)
-        known = self._known[record.object_name] = _Known(obj, record, row_of(record))
+        known = self._known[record.object_name] = _Known(obj, record, self._rows.of(record))
         return known
 
     def read_environments(self, names: Iterable[str]) -> None:
@@ -234,23 +241,53 @@ class _Attributes:
 
         self._environments = listing.environments_of(self._session.api, (self._known[name].obj for name in names))
 
+    def texts(self, rows: Iterable[JobRow], *, wide: bool) -> Iterator[str]:
+        """Those of each as text."""
+        from hpcbatch.dialects.pbs.ids import row_id
+        from hpcbatch.dialects.pbs.qstat_alike import FullTexts
+        from hpcbatch.dialects.pbs.qstat_full import format_full
+        from hpcbatch.model.members import is_made_up
+
+        alike = FullTexts(wide=wide)
+        for row in rows:
+            heading = f"{_HEADING}: {row_id(row)}"
+            if is_made_up(row):
+                yield format_full(heading, self.of(row), wide=wide)
+            else:
+                known = self._whole(row)
+                environment = self._environment(known)
+                yield alike.of(heading, known.record, environment, partial(self._full, known, environment))
+
     def of(self, row: JobRow) -> Attributes:
         from hpcbatch.dialects.pbs.array_attributes import member_attributes
         from hpcbatch.model.members import is_made_up
 
         if not is_made_up(row):
-            return self._full(row)
+            known = self._whole(row)
+            return self._full(known, self._environment(known))
         if row.job_id not in self._arrays:
-            self._arrays[row.job_id] = self._full(row)
+            array = self._whole(row)
+            self._arrays[row.job_id] = self._full(array, self._environment(array))
         return member_attributes(self._arrays[row.job_id], row, self.living)
 
-    def _full(self, row: JobRow) -> Attributes:
-        """Those of the row's record, which for a made-up member is its array's."""
+    def _whole(self, row: JobRow) -> _Known:
+        """The row's record, which for a made-up member is its array's."""
         from hpcbatch.client import listing
+
+        return self._known.get(row.object_name) or self.add(listing.get_object(self._session.api, row))
+
+    def _environment(self, known: _Known) -> Mapping[str, str] | None:
+        from hpcbatch.client import listing
+
+        if self._environments is None:
+            return listing.environment_of(self._session.api, known.obj)
+        return self._environments.get(known.record.object_name)
+
+    def _full(self, known: _Known, environment: Mapping[str, str] | None) -> Attributes:
         from hpcbatch.dialects.pbs.qstat_full import full_attributes
 
         session = self._session
-        obj, record, own_row = self._known.get(row.object_name) or self.add(listing.get_object(session.api, row))
+        _, record, own_row = known
         own: dict[int, JobRow] = {}
         if record.status.array is not None:
             if self.members is not None:
@@ -259,10 +296,6 @@ class _Attributes:
                 from hpcbatch.client.arrays import own_rows
 
                 own = own_rows(session.api, own_row, ended=False)
-        if self._environments is None:
-            environment = listing.environment_of(session.api, obj)
-        else:
-            environment = self._environments.get(row.object_name)
         if self._has_eligible_time is None:
             from hpcbatch.client.queues import read_priority
 

@@ -24,7 +24,7 @@ from hpcbatch.dialects.pbs.states import (
 )
 from hpcbatch.dialects.pbs.values import DEFAULT_PROJECT, Size, size_of_bytes, sum_sizes
 from hpcbatch.dialects.pbs.variables import format_variable_list, ordered
-from hpcbatch.model.chunk import Chunk
+from hpcbatch.model.chunk import Chunk, of_each_pod
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.state import JobState, Reason
@@ -65,7 +65,7 @@ def full_attributes(
     spec, status = record.spec, record.status
     asked = spec.attributes
     row = row or row_of(record)
-    pods = [chunk for chunk in (status.layout or spec.chunks) for _ in range(chunk.count)]
+    pods = list(of_each_pod(record.layout))
     hosts, cpus = row.hosts, row.cpus_per_host
     vnodes = exec_vnode(hosts, cpus, pods if len(pods) == len(hosts) else ())
     ended_by = status.deleted_by
@@ -84,7 +84,7 @@ def full_attributes(
     has_output = spec.array is None and status.start_time is not None and status.reason not in _NO_OUTPUT
     is_delivered = status.state.is_final and has_output
     mask = asked.get("umask")
-    job_dir = private_path(spec, record.job_id, status.home or "") or status.home
+    numbered = numbered_attributes(record)
 
     def at(when: datetime | None) -> str | None:
         return None if when is None else moment(when, timezone)
@@ -100,7 +100,7 @@ def full_attributes(
         ("Checkpoint", "u"),
         ("ctime", at(status.submit_time)),
         ("depend", format_depend(record)),
-        ("Error_Path", _path(record, "Error_Path", "e")),
+        ("Error_Path", numbered["Error_Path"]),
         ("exec_host", exec_host(hosts, cpus)),
         ("exec_vnode", vnodes),
         ("Execution_Time", at(spec.begin_time)),
@@ -111,7 +111,7 @@ def full_attributes(
         ("Mail_Points", asked.get("Mail_Points", "a")),
         ("Mail_Users", ",".join(spec.mail_users)),
         ("mtime", at(changed)),
-        ("Output_Path", _path(record, "Output_Path", "o")),
+        ("Output_Path", numbered["Output_Path"]),
         ("Priority", str(spec.priority)),
         ("qtime", at(status.submit_time)),
         ("Remove_Files", spec.remove_output),
@@ -122,7 +122,7 @@ def full_attributes(
         ("session_id", None if status.session_id is None else str(status.session_id)),
         ("Shell_Path_List", asked.get("Shell_Path_List")),
         ("sandbox", asked.get("sandbox")),
-        ("jobdir", job_dir if status.start_time is not None and spec.array is None else None),
+        ("jobdir", numbered["jobdir"] if status.start_time is not None and spec.array is None else None),
         ("substate", str(substate(status.state, status.reason, is_array=spec.array is not None))),
         (VARIABLE_LIST, _variables(record, environment)),
         ("comment", comment(row, vnodes=vnodes, ended_by=ended_by, timezone=timezone)),
@@ -142,6 +142,18 @@ def full_attributes(
         ("Submit_Host", spec.submit_host),
     ]
     return [(name, value) for name, value in found if value]
+
+
+def numbered_attributes(record: JobRecord) -> dict[str, str]:
+    """Those that may have the job's number in them: of jobs that differ in it alone, all others are equal. An array has
+    more of them, and a member has its array's number.
+    """
+    home = record.status.home
+    return {
+        "Error_Path": _path(record, "Error_Path", "e"),
+        "Output_Path": _path(record, "Output_Path", "o"),
+        "jobdir": private_path(record.spec, record.job_id, home or "") or home,
+    }
 
 
 def _eligible_s(record: JobRecord, now: datetime) -> int:
@@ -262,11 +274,17 @@ def _tagged(name: str, words: Sequence[str]) -> str:
 
 def format_full(heading: str, attributes: Attributes, *, wide: bool = False) -> str:
     """One object of `qstat -f`: `heading` (`Job Id: 12.server`), a line or more for each attribute, a blank line."""
-    lines = [
-        f"    {name} = {text}" if wide or len(name) + 7 + len(text) < _LINE else _broken(name, text)
-        for name, text in _flat(attributes)
-    ]
-    return "\n".join([heading, *lines, "", ""])
+    return "".join([heading, "\n", full_lines(attributes, wide=wide), "\n"])
+
+
+def full_lines(attributes: Attributes, *, wide: bool = False) -> str:
+    """What stands below the heading."""
+    return "".join(
+        [
+            f"    {name} = {text}\n" if wide or len(name) + 7 + len(text) < _LINE else f"{_broken(name, text)}\n"
+            for name, text in _flat(attributes)
+        ]
+    )
 
 
 def format_dsv(heading: str, attributes: Attributes, *, delimiter: str = "|") -> str:

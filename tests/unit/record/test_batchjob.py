@@ -59,6 +59,28 @@ def test_a_suspension_is_one_of_its_run(spec: dict[str, object], run: int, is_su
     assert batchjob.is_suspended(spec, run) is is_suspended
 
 
+@given(specs(), statuses())
+def test_records_of_jobs_submitted_alike_share_what_is_equal(spec: JobSpec, status: JobStatus) -> None:
+    first = JobRecord(job_id=7, namespace="ns", object_name="x", spec=spec, status=status, queue="q")
+    other = replace(first, status=replace(status, message="other"))
+    objs = [batchjob_of(one) for one in (first, replace(first, job_id=8, object_name="y"), other)]
+    objs[1]["spec"]["submissionSecret"] = "of-its-own"
+    found = [batchjob.shown_record(obj) for obj in objs]
+    assert found == [batchjob.record_from(obj) for obj in objs]
+    assert found[0].spec is found[1].spec
+    assert found[0].status is found[1].status
+
+
+def test_what_an_alteration_changed_is_shared_with_nobody_else() -> None:
+    spec, status = {"dialect": "pbs", "name": "n", "chunks": [ONE]}, {"jobId": "7", "state": "Held", "owner": "alice"}
+    metadata = {"namespace": "ns", "name": "x", "creationTimestamp": "2026-01-02T03:04:05Z"}
+    altered = {**status, "altered": {"name": "other"}}
+    found = [batchjob.shown_record({"metadata": metadata, "spec": spec, "status": one}) for one in (status, altered)]
+    assert [one.spec.name for one in found] == ["n", "other"]
+    later = {**metadata, "creationTimestamp": "2026-01-02T03:04:06Z"}
+    assert batchjob.shown_record({"metadata": later, "spec": spec, "status": status}).status != found[0].status
+
+
 ONE = {"count": 1, "cpus": 1, "ranks": 1}
 NONSENSE: list[dict[str, object]] = [
     {},

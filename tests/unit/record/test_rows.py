@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from datetime import UTC, datetime
 
 import pytest
@@ -17,7 +17,7 @@ from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.model.text import is_printable
 from hpcbatch.record.batchjob import shown_record
-from hpcbatch.record.rows import cell_at, row_from_cells, row_of, unreadable
+from hpcbatch.record.rows import Rows, cell_at, row_from_cells, row_of, unreadable
 from hpcbatch.record.state import state_of
 from tests.job_values import batchjob_of, specs, statuses
 
@@ -37,6 +37,21 @@ def test_a_row_of_the_table_is_the_row_of_the_record(spec: JobSpec, status: JobS
     assert row == row_of(record)
     assert row is not None
     assert (row.job_id, row.namespace, row.object_name, row.name) == (7, "ns", "x", spec.name)
+
+
+@given(specs(), statuses())
+def test_rows_of_many_are_those_of_each(spec: JobSpec, status: JobStatus) -> None:
+    first = JobRecord(job_id=7, namespace="ns", object_name="x", spec=spec, status=status, queue="q")
+    records = [
+        first,
+        replace(first, job_id=8, object_name="y"),
+        replace(first, status=replace(status, message="other")),
+        replace(first, queue="other"),
+        replace(first, namespace="other"),
+        first,
+    ]
+    rows = Rows()
+    assert [rows.of(record) for record in records] == [row_of(record) for record in records]
 
 
 def cells(**found: object) -> JobRow | None:
