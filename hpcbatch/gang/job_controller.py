@@ -123,7 +123,7 @@ class JobController:
         meta = event.object["metadata"]
         if event.type == "DELETED":
             self._known.forget((meta["namespace"], meta["name"]), meta["uid"])
-        if self._news_of_jobs.is_new(event, of_job(event.object)):
+        if self._news_of_jobs.is_new(event, of_job(event.object)) and not self._known.is_own_doing:
             self._queue.add(("job", meta["namespace"], meta["name"]))
 
     def _on_pod(self, event: WatchEvent) -> None:
@@ -132,7 +132,7 @@ class JobController:
             return
         key = (pod["metadata"]["namespace"], owner["name"])
         if event.type != "DELETED":
-            is_news = self._known.put_pod(key, pod)
+            is_news = self._known.put_pod(key, pod) and not self._known.is_own_doing
         else:
             is_news = True
             job = self._job(*key)
@@ -151,7 +151,8 @@ class JobController:
 
     def _on_group(self, event: WatchEvent) -> None:
         owner = controlling_job(event.object)
-        if self._news_of_groups.is_new(event, of_group(event.object)) and owner is not None:
+        is_news = self._news_of_groups.is_new(event, of_group(event.object)) and not self._known.is_own_doing
+        if is_news and owner is not None:
             self._queue.add(("job", event.object["metadata"]["namespace"], owner["name"]))
 
     def _on_command(self, event: WatchEvent) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict, deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 
 from hpcbatch.api.port import Object
@@ -36,6 +37,25 @@ class Known:
         self._evicted: dict[str, list[Evicted]] = defaultdict(list)
         self._requests: dict[Key, deque[str]] = defaultdict(deque)
         self._memories: dict[str, Memory] = {}
+        self._acting = 0
+
+    # Own doing
+
+    @contextmanager
+    def own_doing(self) -> Iterator[None]:
+        """What the worker does inside leads to no further step. Where the API is in this process it comes back as an
+        event at once, in the same thread.
+        """
+        self._acting = threading.get_ident()
+        try:
+            yield
+        finally:
+            self._acting = 0
+
+    @property
+    def is_own_doing(self) -> bool:
+        """Whether the event that is being handled comes from there."""
+        return self._acting == threading.get_ident()
 
     # Pods
 

@@ -18,8 +18,8 @@ def of_job(job: Object) -> Hashable:
     return meta["uid"], meta.get("generation"), meta.get("deletionTimestamp"), "" if phase in _WAITING else phase
 
 
-def of_group(group: Object) -> Hashable:
-    """While a group waits, why; then only whether that is known."""
+def of_group(group: Object) -> object:
+    """While a group waits, why; then only whether that is known. Its generation counts its statuses, too."""
     meta, status = group["metadata"], group.get("status") or {}
     phase = status.get("phase", "")
     reasons = tuple(
@@ -28,4 +28,4 @@ def of_group(group: Object) -> Hashable:
         if one["type"] == "Unschedulable"
     )
     stage = "waits" if phase in _WAITING else "unknown" if phase == "Unknown" else "may start"
-    return meta["uid"], meta.get("generation"), meta.get("deletionTimestamp"), stage, reasons
+    return meta["uid"], group.get("spec"), meta.get("deletionTimestamp"), stage, reasons

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from datetime import datetime
 
 from hpcbatch.api.port import Api, Object
@@ -29,6 +30,7 @@ from hpcbatch.volcano.job_objects import OUT_OF_SYNC, build_pod, controlling_job
 from hpcbatch.volcano.job_status import job_status, recorded_pods
 from hpcbatch.volcano.job_view import JobView, Phase, PodView, job_view
 from hpcbatch.volcano.lifecycle import (
+    Action,
     AddPluginObjects,
     Announce,
     CreatePod,
@@ -50,6 +52,7 @@ from hpcbatch.volcano.plugins.base import pod_name
 _REFUSALS = 15  # Volcano's --max-requeue-num: with 5 ms * 2^n between them 164 s in all
 _NAME_TAKEN_RECHECK_S = 5.0
 _LET_IN = "Inqueue"
+_ONCE = (AddPluginObjects, PutPodGroup, RemovePluginObjects, DeletePodGroup)
 _GROUPS = {each.api_version: each for each in (PODGROUPS, COSCHEDULING_PODGROUPS, KOORDINATOR_PODGROUPS)}
 _BESIDE = {"ConfigMap": CONFIGMAPS, "Secret": SECRETS, "Service": SERVICES, "NetworkPolicy": NETWORK_POLICIES}
 
@@ -85,6 +88,8 @@ class Sync:
         self.refusals: list[str] = []
         self.memory, self.is_first = known.memory(self.uid)
         self._plugins: list[JobPlugin] | None = None
+        self._done: list[Action] = []
+        """What this round has seen to, and a further one need not again."""
 
     def run(self) -> None:
         group = self._group()
@@ -112,7 +117,8 @@ class Sync:
             self.view = job_view(self.job)
             following = decide(self.view, pods, self._group_phase(group), now=self.now)
             status = self._status(self._carry_out(following, group))
-        self._write_status(status)
+        is_settled = not request and not self.refusals and self._is_settled(status, group)
+        self._write_status(status, is_settled=is_settled)
         is_waiting = self.known.next_request(self.key, is_done=bool(request) and not is_given_up)
         is_live = state.phase in {Phase.PENDING, Phase.RUNNING}
         self.known.dealt_with(self.uid, evicted, decision.pending_evictions, is_live=is_live)
@@ -171,6 +177,7 @@ class Sync:
     def _carry_out(self, decision: Decision, group: Object | None) -> SetState:
         state = unchanged(self.view)
         creating = [action for action in decision.actions if isinstance(action, CreatePod)]
+        self._done += [action for action in decision.actions if isinstance(action, _ONCE)]
         failed: list[str] = []
         for action in decision.actions:
             match action:
@@ -264,7 +271,8 @@ class Sync:
         resource, wanted = _GROUPS[self.gang.group_api], self.gang.group(self.job, waiting, self._priority)
         if group is None:
             try:
-                self.api.create(resource, wanted, self.namespace)
+                with self.known.own_doing():
+                    self.api.create(resource, wanted, self.namespace)
             except AlreadyExistsError:
                 pass
             return
@@ -307,7 +315,8 @@ class Sync:
         name = pod_name(self.job, action.task, action.index)
         try:
             pod = self.gang.pod(build_pod(self.job, task, action.index, self.plugins), self.job)
-            made = self.api.create(PODS, pod, self.namespace)
+            with self.known.own_doing():
+                made = self.api.create(PODS, pod, self.namespace)
         except AlreadyExistsError:
             # Ours, and not reported yet; or another's, for whose end the job waits.
             self.look_again(_NAME_TAKEN_RECHECK_S)
@@ -350,11 +359,21 @@ class Sync:
         before = self.job.get("status") or {}
         return job_status(self.view, before, state, self._pods(), controlled=self.controlled, now=self.now)
 
-    def _write_status(self, status: Object) -> None:
+    def _is_settled(self, status: Object, group: Object | None) -> bool:
+        """Whether nothing follows from the job's new status as such."""
+        if status == self.before or group is None:
+            return False
+        view = job_view({**self.job, "status": status})
+        following = decide(view, self._pods(), self._group_phase(group), now=self.now)
+        is_done = all(action in self._done or action == unchanged(view) for action in following.actions)
+        return is_done and following.recheck_s is None
+
+    def _write_status(self, status: Object, *, is_settled: bool) -> None:
         if status == self.before:
             return
         try:
-            self.api.replace(VOLCANO_JOBS, {**self.job, "status": status}, self.namespace, subresource="status")
+            with self.known.own_doing() if is_settled else nullcontext():
+                self.api.replace(VOLCANO_JOBS, {**self.job, "status": status}, self.namespace, subresource="status")
         except NotFoundError:
             pass
 
