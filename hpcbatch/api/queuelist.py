@@ -13,6 +13,7 @@ from hpcbatch.typed import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:  # listings avoid this import
     from hpcbatch.model.custom_resource import CustomResource
+    from hpcbatch.model.gres import Gres
     from hpcbatch.model.mail import MailConfig
     from hpcbatch.model.preemption import PreemptionConfig
     from hpcbatch.model.priority import PriorityConfig
@@ -26,10 +27,11 @@ def queues_to_json(site: SiteConfig, problem: str = "") -> str:
     what `operatorQueues` has of that name, and these. `"mail"` if the
     site sends mail about jobs: the allowed recipients. `"options"`: plugins' options that it ignores, with reasons.
     `"licenses"`: how many there are. `"topology"`: the levels of the network. `"features"`: those of nodes that
-    operators have set. `"resources"`: those that PBS would list.
+    operators have set. `"resources"`: those that PBS would list. `"gres"`: those that Slurm would.
     `"settings"`: others that users may know. `"problem"`: why the site's file is not what is in force.
     """
     from hpcbatch.model.custom_resource import resource_to_json, resources_of_site
+    from hpcbatch.model.gres import gres_of_site, gres_to_json
     from hpcbatch.model.site import Policy
 
     body: dict[str, Any] = {
@@ -59,6 +61,7 @@ def queues_to_json(site: SiteConfig, problem: str = "") -> str:
         body["licenses"] = dict(site.licenses)
     if resources := resources_of_site(site):
         body["resources"] = [resource_to_json(each) for each in resources]
+    body["gres"] = [gres_to_json(each) for each in gres_of_site(site)]
     if site.ignored_options:
         body["options"] = dict(site.ignored_options)
     if site.mail is not None:
@@ -203,6 +206,15 @@ def resources_from_json(text: str) -> tuple[CustomResource, ...]:
     from hpcbatch.model.custom_resource import resource_from_json
 
     return _read(text or "{}", lambda body: tuple(resource_from_json(each) for each in body.get("resources", ())))
+
+
+def gres_from(text: str) -> tuple[Gres, ...]:
+    """What Slurm would list as generic resources. Raises HpcBatchError for a text that the controller cannot have
+    written.
+    """
+    from hpcbatch.model.gres import gres_from_json
+
+    return _read(text or "{}", lambda body: tuple(gres_from_json(each) for each in body.get("gres", ())))
 
 
 def _counts(text: str, key: str) -> dict[str, int]:

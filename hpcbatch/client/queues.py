@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from hpcbatch.api.names import QUEUES_CONFIGMAP, QUEUES_KEY, SYSTEM_NAMESPACE
 from hpcbatch.api.port import Api
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from hpcbatch.model.mail import MailConfig
     from hpcbatch.model.preemption import PreemptionConfig
     from hpcbatch.model.priority import PriorityConfig
+    from hpcbatch.model.row import NodeRow
 
 
 _DEFAULT_QUEUE = "default"
@@ -114,6 +115,17 @@ def list_resources(api: Api) -> tuple[CustomResource, ...]:
     from hpcbatch.api.queuelist import resources_from_json
 
     return resources_from_json(published(api))
+
+
+def with_gres(api: Api, nodes: Sequence[NodeRow]) -> list[NodeRow]:
+    """The nodes, with what they have of the site's generic resources."""
+    if not any(node.extended for node in nodes):
+        return list(nodes)
+    from hpcbatch.api.queuelist import gres_from
+    from hpcbatch.model.gres import amounts_of
+
+    known = gres_from(published(api))
+    return [node._replace(gres=amounts_of(node, known)) for node in nodes]
 
 
 def read_enforced(api: Api) -> tuple[str, ...]:

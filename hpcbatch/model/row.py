@@ -11,8 +11,11 @@ from functools import lru_cache
 
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.state import JobState, Reason
-from hpcbatch.typed import Any, Final, NamedTuple
+from hpcbatch.typed import TYPE_CHECKING, Any, Final, NamedTuple
 from hpcbatch.units import MAX_WALLTIME_S, check_time, parse_rfc3339
+
+if TYPE_CHECKING:
+    from hpcbatch.model.gres import Amount
 
 CPUS_STAY: Final = "its CPUs stay taken: "
 """With the reason behind it, the message of a suspended job that does not leave its CPUs to others."""
@@ -327,6 +330,8 @@ class NodeRow(NamedTuple):
     """How many it has of Kubernetes' extended resources, such as GPUs."""
     extended_used: frozenset[tuple[str, int]] = frozenset()
     """Likewise what pods hold of them; where this user may see no pods, what jobs hold, by the site's names."""
+    gres: tuple[Amount, ...] = ()
+    """The same by the names by which jobs ask for them, where that was looked up."""
 
     @property
     def host(self) -> str:

@@ -70,9 +70,11 @@ def iterate(session: Session, command: str, every_s: int, show: Callable[[], int
 
 
 def shown_nodes(session: Session) -> list[NodeRow]:
-    """The nodes, with what those are that are reserved now."""
+    """The nodes, with what those are that are reserved now, and their generic resources."""
     from hpcbatch.client.nodes import list_nodes
+    from hpcbatch.client.queues import with_gres
     from hpcbatch.client.reservations import in_force, list_reservations, with_reserved
 
     found = in_force(list_reservations(session.api))
-    return with_reserved(list_nodes(session.api, session.namespace), found, session.now)
+    nodes = with_gres(session.api, list_nodes(session.api, session.namespace))
+    return with_reserved(nodes, found, session.now)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from hpcbatch.dataclass import dataclass
 from hpcbatch.model.node_features import features_of
@@ -71,6 +71,25 @@ def _base(node: NodeRow) -> str:
 
 def features(node: NodeRow, *values: str, none: str = "(null)") -> str:
     return ",".join(features_of(node.labels, *values)) or none
+
+
+def gres(node: NodeRow, *, none: str = "(null)") -> str:
+    return ",".join(f"{each.name}:{each.has}" for each in node.gres) or none
+
+
+def gres_used(node: NodeRow, *, none: str = "(null)") -> str:
+    """Which of them, only the device plugin knows."""
+    return ",".join(f"{each.name}:{each.used}(IDX:N/A)" for each in node.gres) or none
+
+
+def gres_tres(amounts: Iterable[tuple[str, int]]) -> list[str]:
+    """As parts of TRES, which count GPUs of all types together. What is 0 is left out."""
+    from hpcbatch.model.accelerator import without_type
+
+    found: dict[str, int] = {}
+    for name, amount in amounts:
+        found[without_type(name)] = found.get(without_type(name), 0) + amount
+    return [f"gres/{name}={amount}" for name, amount in found.items() if amount]
 
 
 def availability(queue: QueueRow) -> tuple[str, str]:

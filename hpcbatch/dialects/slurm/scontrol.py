@@ -13,7 +13,7 @@ from hpcbatch.dialects.slurm.dependency import format_dependency
 from hpcbatch.dialects.slurm.errors import SLURM_VERSION, SlurmAnswer
 from hpcbatch.dialects.slurm.hostlist import compress, compress_sorted, expand
 from hpcbatch.dialects.slurm.memory import MIB, size
-from hpcbatch.dialects.slurm.node_states import availability, features, node_state
+from hpcbatch.dialects.slurm.node_states import availability, features, gres, gres_tres, node_state
 from hpcbatch.dialects.slurm.output import shown_input, shown_paths
 from hpcbatch.dialects.slurm.placement_values import format_licenses
 from hpcbatch.dialects.slurm.preemption import preempt_mode
@@ -242,8 +242,11 @@ def format_node(
     since = stamp(node.since, tz, time_format, none="None")
     total_mb, used_mb = node.mem_bytes // MIB, node.mem_used_bytes // MIB
     allocated = ",".join(
-        [f"cpu={node.cpus_used}"] * bool(node.cpus_used) + [f"mem={size(used_mb)}"] * bool(node.mem_used_bytes)
+        [f"cpu={node.cpus_used}"] * bool(node.cpus_used)
+        + [f"mem={size(used_mb)}"] * bool(node.mem_used_bytes)
+        + gres_tres((each.name, each.used) for each in node.gres)
     )
+    has = "".join(f",{part}" for part in gres_tres((each.name, each.has) for each in node.gres))
     cpus = cpus or CpuTopology()
     arch = {"amd64": "x86_64", "arm64": "aarch64"}.get(node.arch, node.arch)
     lines = [
@@ -251,7 +254,7 @@ def format_node(
         f"CPUAlloc={node.cpus_used} CPUEfctv={node.cpus} CPUTot={node.cpus} CPULoad=N/A",
         f"AvailableFeatures={features(node, ACTIVE, AVAILABLE)}",
         f"ActiveFeatures={features(node, ACTIVE)}",
-        "Gres=(null)",
+        f"Gres={gres(node)}",
         f"NodeAddr={node.name} NodeHostName={node.name} Version={SLURM_VERSION}",
         "OS=Linux",
         f"RealMemory={total_mb} AllocMem={used_mb} FreeMem={max(0, total_mb - used_mb)} "
@@ -262,7 +265,7 @@ def format_node(
         f"Partitions={','.join(queue.name for queue in queues if queue.reaches(node))} ",
         "BootTime=None SlurmdStartTime=None",
         f"LastBusyTime={since}",
-        f"CfgTRES=cpu={node.cpus},mem={total_mb}M,billing={node.cpus}",
+        f"CfgTRES=cpu={node.cpus},mem={total_mb}M,billing={node.cpus}{has}",
         f"AllocTRES={allocated}",
         "CapWatts=n/a",
         "CurrentWatts=0 AveWatts=0",

@@ -102,6 +102,7 @@ class SinfoOptions:
 _PER_STATE, _PER_HOST = frozenset({*"tTEHu", "statecomplete"}), frozenset("no")
 _PER_REASON = frozenset("EHuU")
 _PER_FEATURE = frozenset("fb")
+_PER_GRES = frozenset({"G", "gresused"})
 _PER_SIZE = frozenset("ceYmzX")
 
 
@@ -317,6 +318,8 @@ def _likeness(node: NodeRow, keys: set[str], options: SinfoOptions) -> tuple[obj
     if keys & _PER_FEATURE:
         likeness.append(features(node, ACTIVE, AVAILABLE))
         likeness.append(features(node, ACTIVE))
+    if keys & _PER_GRES:
+        likeness.append(node.gres)
     if options.exact and keys & _PER_SIZE:
         likeness += [node.cpus, node.mem_bytes]
     return tuple(likeness)

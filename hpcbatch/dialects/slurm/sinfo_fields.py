@@ -10,7 +10,7 @@ from hpcbatch.dialects.slurm.clock import short, stamp
 from hpcbatch.dialects.slurm.errors import SLURM_VERSION
 from hpcbatch.dialects.slurm.hostlist import compress_sorted
 from hpcbatch.dialects.slurm.memory import MIB
-from hpcbatch.dialects.slurm.node_states import NodeState, availability, features, node_state
+from hpcbatch.dialects.slurm.node_states import NodeState, availability, features, gres, gres_used, node_state
 from hpcbatch.dialects.slurm.preemption import preempt_mode
 from hpcbatch.model.node_features import ACTIVE, AVAILABLE
 from hpcbatch.model.row import NodeRow, QueueRow
@@ -106,7 +106,7 @@ LETTERS: dict[str, tuple[str, Value]] = {
     "f": ("AVAIL_FEATURES", lambda g: features(g.nodes[0], ACTIVE, AVAILABLE) if g.nodes else "(null)"),
     "F": ("NODES(A/I/O/T)", lambda g: _slashed(g.count())),
     "g": ("GROUPS", lambda g: "all" if g.queue.allow_groups is None else ",".join(g.queue.allow_groups)),
-    "G": ("GRES", _fixed("(null)")),
+    "G": ("GRES", lambda g: gres(g.nodes[0]) if g.nodes else "(null)"),
     "h": ("OVERSUBSCRIBE", _fixed("NO")),
     "H": ("TIMESTAMP", _since),
     "I": ("PRIO_JOB_FACTOR", lambda g: str(g.queue.priority_job_factor)),
@@ -139,7 +139,7 @@ LETTERS: dict[str, tuple[str, Value]] = {
     "allocmem": ("ALLOCMEM", lambda g: g.common(lambda node: node.mem_used_bytes // MIB)),
     "comment": ("COMMENT", _fixed("(null)")),
     "extra": ("EXTRA", _fixed("(null)")),
-    "gresused": ("GRES_USED", _fixed("(null)")),
+    "gresused": ("GRES_USED", lambda g: gres_used(g.nodes[0]) if g.nodes else "(null)"),
     "statecomplete": ("STATECOMPLETE", lambda g: g.state.long if g.state else "n/a"),
 }
 
