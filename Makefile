@@ -115,7 +115,8 @@ cluster-down: .venv/dev
 test-cluster: .venv/dev
 	@$(BIN)/python -m tests.cluster test $(CASES)
 
-# other schedulers for gangs than Volcano's, on a cluster that is up: the first run builds them, an hour on two cores
+# other schedulers for gangs than Volcano's, and the training operator beside Volcano, on a cluster that is up: the first run
+# builds them, an hour on two cores
 test-schedulers: .venv/dev
 	HPCBATCH_RIG=cluster $(BIN)/pytest -m cluster --durations 20 tests/schedulers
 

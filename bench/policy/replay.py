@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from bench.policy.measures import Starts
 from bench.policy.trace import Trace, TraceJob
@@ -19,8 +19,12 @@ def by_submission(_job: TraceJob, at: int) -> tuple[float, ...]:
     return (at,)
 
 
-def nobody(_now_s: float) -> Iterable[int]:
+def nobody(_now_s: float, _waiting: Collection[str]) -> Iterable[int]:
     return ()
+
+
+def as_it_is(job: WaitingJob, _at: int) -> WaitingJob:
+    return job
 
 
 def replay(
@@ -28,10 +32,14 @@ def replay(
     *,
     depth: int | None = 1,
     order: Order = by_submission,
-    moved: Callable[[float], Iterable[int]] = nobody,
+    moved: Callable[[float, Collection[str]], Iterable[int]] = nobody,
+    more: Callable[[WaitingJob, int], WaitingJob] = as_it_is,
+    depths: Mapping[str, int] = {},
+    wakes: Iterable[float] = (),
     per_node: int | None = None,
 ) -> Starts:
-    """`moved`: called with the time before each plan, the jobs whose order is another now. `per_node`: processors of a
+    """`moved`: called with the time and those that wait before each plan, the jobs whose order is another now. `more`:
+    what else is to be said of a waiting job. `wakes`: further times at which is planned. `per_node`: processors of a
     node; None: all are one node's, for traces say nothing of nodes.
     """
     size = per_node or trace.processors
@@ -39,21 +47,32 @@ def replay(
     nodes = [
         Node(name=f"n{index}", has={"cpu": 1000 * min(size, trace.processors - index * size)}) for index in range(count)
     ]
-    planner = Planner(Snapshot(now_s=0, nodes=tuple(nodes), depth=depth))
+    planner = Planner(Snapshot(now_s=0, nodes=tuple(nodes), depth=depth, depths=depths))
     jobs = trace.jobs
     starts: dict[int, float] = {}
     ends: list[tuple[float, int]] = []
-    submitted = 0
-    while submitted < len(jobs) or ends:
-        now = min(ends[0][0] if ends else math.inf, jobs[submitted].submit_s if submitted < len(jobs) else math.inf)
+    submitted, woken = 0, 0
+    times = sorted(set(wakes))
+
+    def put(at: int) -> None:
+        planner.put_waiting(more(_waiting(jobs[at], at, order), at))
+
+    while submitted < len(jobs) or ends or planner.waiting:
+        now = min(
+            ends[0][0] if ends else math.inf,
+            jobs[submitted].submit_s if submitted < len(jobs) else math.inf,
+            times[woken] if woken < len(times) else math.inf,
+        )
+        while woken < len(times) and times[woken] <= now:
+            woken += 1
         while ends and ends[0][0] <= now:
             planner.drop_job(str(heapq.heappop(ends)[1]))
         while submitted < len(jobs) and jobs[submitted].submit_s <= now:
-            planner.put_waiting(_waiting(jobs[submitted], submitted, order))
+            put(submitted)
             submitted += 1
-        for at in moved(now):
+        for at in moved(now, planner.waiting):
             if str(at) in planner.waiting:
-                planner.put_waiting(_waiting(jobs[at], at, order))
+                put(at)
         for release in planner.plan(now).releases:
             at = int(release.job_id)
             job = jobs[at]

@@ -21,6 +21,20 @@ def _promised(trace: Trace, per_node: int | None) -> Starts:
     return replay(trace, order=promised.order, moved=promised.moved, per_node=per_node)
 
 
+def _bounded(trace: Trace, per_node: int | None) -> Starts:
+    bounded = favour.Bounded(trace)
+    return replay(
+        trace,
+        depth=None,
+        order=bounded.order,
+        moved=bounded.moved,
+        more=bounded.more,
+        depths={favour.SHORT: 0},
+        wakes=bounded.wakes,
+        per_node=per_node,
+    )
+
+
 ALL: Mapping[str, Way] = {
     "fcfs": lambda trace, _: book.fcfs(trace),
     "easy": lambda trace, _: book.easy(trace),
@@ -30,8 +44,9 @@ ALL: Mapping[str, Way] = {
     "plan-all": lambda trace, per_node: replay(trace, depth=None, per_node=per_node),
     "plan-short": lambda trace, per_node: replay(trace, order=favour.short_first(trace), per_node=per_node),
     "plan-promised": _promised,
+    "plan-bounded": _bounded,
 }
-DEFAULT = ("fcfs", "easy", "conservative", "plan", "plan-short", "plan-promised")
+DEFAULT = ("fcfs", "easy", "conservative", "plan", "plan-short", "plan-promised", "plan-bounded")
 
 
 def of_accasim(python: Path) -> Mapping[str, Way]:
@@ -43,7 +58,10 @@ def of_accasim(python: Path) -> Mapping[str, Way]:
 
 def show(trace: Trace, some: Mapping[str, Way], *, per_node: int | None) -> None:
     print(f"{len(trace.jobs)} jobs on {trace.processors} processors; {trace.skipped} lines left out")
-    print("way              slowdown   x EASY   mean wait s   longest s   utilisation   waits > 2 x EASY's   CPU s")
+    print(
+        "way              slowdown   x EASY   mean wait s   longest s   utilisation   waits > 2 x EASY's   most later s"
+        "   CPU s"
+    )
     easy_starts = book.easy(trace)
     easy, easy_waits = measure(trace, easy_starts), waits_s(trace, easy_starts)
     for name, way in some.items():
@@ -52,8 +70,10 @@ def show(trace: Trace, some: Mapping[str, Way], *, per_node: int | None) -> None
         taken_s = time.process_time() - start
         found, waits = measure(trace, starts), waits_s(trace, starts)
         doubled = sum(wait > 2 * before for wait, before in zip(waits, easy_waits, strict=True))
+        later_s = max(wait - before for wait, before in zip(waits, easy_waits, strict=True))
         print(
             f"{name:14s} {found.slowdown:10.2f} {found.slowdown / easy.slowdown:8.3f} {found.wait_s:13.0f} "
-            f"{found.longest_wait_s:11.0f} {found.utilisation:13.4f} {doubled:20d} {taken_s:7.1f}",
+            f"{found.longest_wait_s:11.0f} {found.utilisation:13.4f} {doubled:20d} "
+            f"{later_s:14.0f} {taken_s:7.1f}",
             flush=True,
         )

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.account_limits import Limits
 from hpcbatch.model.accounts import Account, Accounts, Association, Qos, ServerLimit, first_accounts
+from hpcbatch.model.custom_resource import resource_from_json, resource_to_json
 from hpcbatch.model.server_settings import ServerSettings
 from hpcbatch.typed import Any
 
@@ -185,6 +186,9 @@ def _set_settings(settings: ServerSettings) -> dict[str, Any]:
         "jobSortFormula": settings.formula,
         "backfillDepth": settings.backfill_depth,
         "eligibleTimeEnable": settings.counts_eligible,
+        "preemptOrder": settings.preempt_order,
+        "preemptQueuePrio": settings.preempt_queue_prio,
+        "resources": [resource_to_json(each) for each in settings.resources] or None,
     }
     return {key: value for key, value in found.items() if value is not None}
 
@@ -194,4 +198,7 @@ def _read_settings(body: Mapping[str, Any]) -> ServerSettings:
         formula=str(body["jobSortFormula"]) if "jobSortFormula" in body else None,
         backfill_depth=int(body["backfillDepth"]) if "backfillDepth" in body else None,
         counts_eligible=bool(body["eligibleTimeEnable"]) if "eligibleTimeEnable" in body else None,
+        preempt_order=str(body["preemptOrder"]) if "preemptOrder" in body else None,
+        preempt_queue_prio=int(body["preemptQueuePrio"]) if "preemptQueuePrio" in body else None,
+        resources=tuple(resource_from_json(each) for each in body.get("resources", ())),
     )

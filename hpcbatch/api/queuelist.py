@@ -12,6 +12,7 @@ from hpcbatch.model.row import QueueRow
 from hpcbatch.typed import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:  # listings avoid this import
+    from hpcbatch.model.custom_resource import CustomResource
     from hpcbatch.model.mail import MailConfig
     from hpcbatch.model.preemption import PreemptionConfig
     from hpcbatch.model.priority import PriorityConfig
@@ -25,9 +26,10 @@ def queues_to_json(site: SiteConfig, problem: str = "") -> str:
     what `operatorQueues` has of that name, and these. `"mail"` if the
     site sends mail about jobs: the allowed recipients. `"options"`: plugins' options that it ignores, with reasons.
     `"licenses"`: how many there are. `"topology"`: the levels of the network. `"features"`: those of nodes that
-    operators have set.
+    operators have set. `"resources"`: those that PBS would list.
     `"settings"`: others that users may know. `"problem"`: why the site's file is not what is in force.
     """
+    from hpcbatch.model.custom_resource import resource_to_json, resources_of_site
     from hpcbatch.model.site import Policy
 
     body: dict[str, Any] = {
@@ -55,6 +57,8 @@ def queues_to_json(site: SiteConfig, problem: str = "") -> str:
         body["topology"] = [[level.name, level.label] for level in site.topology]
     if site.licenses:
         body["licenses"] = dict(site.licenses)
+    if resources := resources_of_site(site):
+        body["resources"] = [resource_to_json(each) for each in resources]
     if site.ignored_options:
         body["options"] = dict(site.ignored_options)
     if site.mail is not None:
@@ -190,6 +194,15 @@ def licenses_from_json(text: str) -> dict[str, int]:
     written.
     """
     return _counts(text, "licenses")
+
+
+def resources_from_json(text: str) -> tuple[CustomResource, ...]:
+    """What PBS would list as custom resources of the site's file. Raises HpcBatchError for a text that the controller
+    cannot have written.
+    """
+    from hpcbatch.model.custom_resource import resource_from_json
+
+    return _read(text or "{}", lambda body: tuple(resource_from_json(each) for each in body.get("resources", ())))
 
 
 def _counts(text: str, key: str) -> dict[str, int]:

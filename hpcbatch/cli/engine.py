@@ -43,6 +43,8 @@ _LOG_BYTES = 5 * 2**20
 _LOOK_S = 1.0
 _LOOKS_BETWEEN = 60
 """After so many, the memory that was freed meanwhile is returned to the system: some milliseconds of work."""
+_GROUPED_S = 0.03
+"""So long at most the store's writes wait for others, to share a transaction."""
 _GC_THRESHOLDS = (10_000, 20, 20)
 """Few of the engine's objects refer to each other in a circle, and looking for these takes its time."""
 
@@ -105,6 +107,7 @@ class Engine:
         self._history = HistoryStore(SqliteDatabase(state_dir / "history.db"))
         self._registry = registry = Registry(store)
         self._store = store
+        store.disk.group(_GROUPED_S)
         register_volcano_admission(registry)
         registry.install_builtin()
         nodes = [
@@ -122,6 +125,7 @@ class Engine:
             read_log=self._agent.log_end,
             prepare_site=self._make_queues,
             makes_pods=False,
+            settle=store.disk.flush,
         )
         self._parts: list[Part] = [
             self._agent,

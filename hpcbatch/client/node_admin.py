@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from hpcbatch.api.port import Api, Object
@@ -53,6 +53,11 @@ def set_features(
         raise MissingFeatureError(", ".join(sorted(on - can)))
     api.patch(NODES, name, {"metadata": {"labels": relabelled(labels, can, on)}})
     return frozenset(on)
+
+
+def label_node(api: Api, name: str, labels: Mapping[str, str | None]) -> None:
+    """Set labels of a node, or take those away that are None. Raises ForbiddenError, or NotFoundError."""
+    api.patch(NODES, name, {"metadata": {"labels": dict(labels)}})
 
 
 class MissingFeatureError(HpcBatchError):

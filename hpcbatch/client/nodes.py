@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
@@ -77,11 +78,12 @@ def count_nodes(api: Api) -> int:
 class _Use:
     """The resources that pods hold on one node."""
 
-    __slots__ = ("jobs", "mem_bytes", "milli")
+    __slots__ = ("extended", "jobs", "mem_bytes", "milli")
 
     def __init__(self) -> None:
         self.milli = self.mem_bytes = 0
         self.jobs: set[str] = set()
+        self.extended: Counter[str] = Counter()
 
 
 def _used_by_pods(api: Api) -> dict[str, _Use]:
@@ -94,6 +96,7 @@ def _used_by_pods(api: Api) -> dict[str, _Use]:
             requests = (container.get("resources") or {}).get("requests") or {}
             milli += cpu_milli(requests.get("cpu", 0))
             use.mem_bytes += memory_bytes(requests.get("memory", 0))
+            use.extended.update(_extended(requests))
         has = (pod["metadata"].get("annotations") or {}).get(HAS_CPUS_ANNOTATION, "")
         use.milli += 1000 * int(has) if has.isdecimal() and len(has) < _MOST_DIGITS else milli
         if number := (pod["metadata"].get("labels") or {}).get(JOB_ID_LABEL):
@@ -108,6 +111,9 @@ def _used_by_rows(rows: Iterable[JobRow]) -> dict[str, _Use]:
             use = used.setdefault(node, _Use())
             use.milli += 0 if row.frees_cpus else 1000 * cpus
             use.mem_bytes += (row.mem_bytes or 0) // len(row.hosts)
+            for part in filter(None, row.resources.split(",")):
+                name, _, amount = part.rpartition("=")
+                use.extended[name] += int(amount) // len(row.hosts)
             use.jobs.add(str(row.job_id))
     return used
 
@@ -134,7 +140,20 @@ def _node_row(node: Object, use: _Use) -> NodeRow:
         comment_by=printable(notes.get(NODE_COMMENT_BY, "")),
         comment_time=_moment(notes.get(NODE_COMMENT_TIME, "")),
         marks=marks_of(node),
+        extended=frozenset(_extended(room).items()),
+        extended_used=frozenset(use.extended.items()),
     )
+
+
+def _extended(amounts: Mapping[str, object]) -> dict[str, int]:
+    """The extended resources among them. They are whole numbers; others are left out."""
+    found = {name: str(amount) for name, amount in amounts.items() if _is_extended(name)}
+    return {name: int(text) for name, text in found.items() if text.isdecimal() and len(text) < _MOST_DIGITS}
+
+
+def _is_extended(name: str) -> bool:
+    domain, slash, _ = name.rpartition("/")
+    return bool(slash) and domain != "kubernetes.io" and not domain.endswith(".kubernetes.io")
 
 
 def _moment(text: str) -> datetime | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 from hpcbatch.api.client import TableApi
@@ -13,6 +14,7 @@ from hpcbatch.client.request_ids import random_id
 from hpcbatch.client.rights import check_may_change_all
 from hpcbatch.client.watch import wait_until
 from hpcbatch.dataclass import replace
+from hpcbatch.model.chunk import Chunk, on_hosts
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.spec import MAX_FIXED_PRIORITY
 from hpcbatch.model.state import WAITING
@@ -63,24 +65,29 @@ def _same(asked: Object, _: Object) -> Object:
     return asked
 
 
-def bring_forward(api: TableApi, row: JobRow) -> JobRow | None:
-    """Put a job before all others until it starts: None. Else it gets the priority back that it had; returned is how it
-    waited in the meantime. Raises ForbiddenError for users who may not change all jobs.
+def bring_forward(api: TableApi, row: JobRow, hosts: Sequence[str] = ()) -> JobRow | None:
+    """Put a job before all others, its chunks on `hosts` if any are named, until it starts: None. Else it gets back
+    what it had; returned is how it waited in the meantime. Raises ForbiddenError for users who may not change all jobs.
     """
     check_may_change_all(api, "starts one before others")
-    _set_first(api, row, HIGHEST, MAX_FIXED_PRIORITY)
+    chunks: tuple[Chunk, ...] = ()
+
+    def first(record: JobRecord) -> JobSpec:
+        nonlocal chunks
+        chunks = record.spec.chunks
+        found = replace(record.spec, priority=HIGHEST + record.spec.nice, fixed_priority=MAX_FIXED_PRIORITY)
+        return replace(found, chunks=on_hosts(chunks, hosts)) if hosts else found
+
+    def as_before(record: JobRecord) -> JobSpec:
+        found = replace(record.spec, priority=weight_of(row) + record.spec.nice, fixed_priority=None)
+        return replace(found, chunks=chunks) if hosts else found
+
+    alter_with_members(api, row, first)
     obj = wait_until(api, row, lambda seen: state_of(seen) not in WAITING, timeout_s=_START_S)
     if state_of(obj) not in WAITING:
         return None
-    _set_first(api, row, weight_of(row), None)
+    alter_with_members(api, row, as_before)
     return row_of(shown_record(obj))
-
-
-def _set_first(api: TableApi, row: JobRow, weight: int, fixed: int | None) -> None:
-    def changed(record: JobRecord) -> JobSpec:
-        return replace(record.spec, priority=weight + record.spec.nice, fixed_priority=fixed)
-
-    alter_with_members(api, row, changed)
 
 
 def _set_weight(api: TableApi, row: JobRow, weight: int) -> None:

@@ -13,6 +13,7 @@ from hpcbatch.model.row import QueueRow
 from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from hpcbatch.model.custom_resource import CustomResource
     from hpcbatch.model.mail import MailConfig
     from hpcbatch.model.preemption import PreemptionConfig
     from hpcbatch.model.priority import PriorityConfig
@@ -106,6 +107,13 @@ def list_licenses(api: Api) -> Mapping[str, int]:
     from hpcbatch.api.queuelist import licenses_from_json
 
     return licenses_from_json(published(api))
+
+
+def list_resources(api: Api) -> tuple[CustomResource, ...]:
+    """What PBS would list as custom resources of the site's file."""
+    from hpcbatch.api.queuelist import resources_from_json
+
+    return resources_from_json(published(api))
 
 
 def read_enforced(api: Api) -> tuple[str, ...]:

@@ -44,9 +44,11 @@ class Archive:
         batchjobs: Informer,
         sites: SiteSource,
         is_served: Callable[[], bool] = lambda: True,
+        *,
+        settle: Callable[[], None] = lambda: None,
     ) -> None:
-        """Nothing is moved before `is_served`: nobody could read it there."""
-        self._is_served = is_served
+        """Nothing is moved before `is_served`: nobody could read it there. `settle` is that of the Controller."""
+        self._is_served, self._settle = is_served, settle
         self._api, self._store, self._batchjobs, self._sites = api, store, batchjobs, sites
         self._ends: dict[Key, datetime] = {}
         self._lock = threading.Lock()
@@ -114,6 +116,7 @@ class Archive:
         if not ready:
             return False
         is_full = len(ready) == _AT_ONCE
+        self._settle()
         for job in self._put(ready):
             if self._remove(job):
                 self.moved += 1

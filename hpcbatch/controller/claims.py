@@ -16,8 +16,6 @@ from hpcbatch.policy.plan.outcome import Preemption
 from hpcbatch.policy.planned import places_text, plan_id
 from hpcbatch.policy.preemption import Preemptions
 
-_EVER = datetime(1970, 1, 1, tzinfo=UTC)
-
 
 class _HasRecord(Protocol):
     record: JobRecord
@@ -42,9 +40,9 @@ class Claims:
         preempting = record.status.preempting
         if preempting is None:
             return False
-        victims = (self._run_of(victim) for victim in preempting.victims)
+        victims, now = (self._run_of(victim) for victim in preempting.victims), datetime.now(UTC)
         return all(
-            _is_ending(victim) or self.rules.preempted(victim, record, _EVER) is not None
+            _is_ending(victim) or self.rules.preempted(victim, record, now) is not None
             for victim in victims
             if victim is not None
         )
@@ -94,7 +92,9 @@ class Claims:
         records = [self._released[job_id].record for job_id in chosen.victims if job_id in self._released]
         victims = tuple(Victim(job=one.job_id, run=one.status.run_count) for one in records)
         places = places_text(chosen.places)
-        return Preempting(time=now, places=places, victims=victims) if len(places) <= MOST_TEXT else None
+        if len(places) > MOST_TEXT:
+            return None
+        return Preempting(time=now, places=places, victims=victims, is_ending=chosen.is_ending)
 
     def _run_of(self, victim: Victim) -> JobRecord | None:
         """The job in that run; None: that is over."""

@@ -22,6 +22,7 @@ from hpcbatch.controller.job_pods import JobPods
 from hpcbatch.controller.let_in import LetIn
 from hpcbatch.controller.license_gate import LicenseGate
 from hpcbatch.controller.live_usage import LiveUsage, ReadLog
+from hpcbatch.controller.lone_pods import LonePods
 from hpcbatch.controller.mail import Mailer
 from hpcbatch.controller.node_cache import NodeCache
 from hpcbatch.controller.node_marks import NodeMarks
@@ -62,10 +63,12 @@ from hpcbatch.policy.decide import decide
 from hpcbatch.policy.observed import Decision, Observed
 from hpcbatch.policy.preempted import sooner
 from hpcbatch.policy.settled import is_settled
+from hpcbatch.record.state import state_of as job_state_of
 from hpcbatch.volcano import job_names
 
 _LOG = logging.getLogger(__name__)
 _WAITING_LOOK_S = 30.0  # how often the numbers in a waiting job's reason are refreshed
+_REMOVED_S = 0.1  # how much later than what we remove of an ended job the record comes that says so
 _COMMAND_AGAIN_S = 5.0  # Volcano may be killed between taking a Command and carrying it out
 _HUNG_S = 300.0  # far more than all of a job's API requests take if each times out
 _SITE_LOOK_S = 0.5
@@ -91,11 +94,14 @@ class Controller:
         prepare_site: Callable[[SiteConfig], None] = lambda _: None,
         shard: str | None = None,
         makes_pods: bool = True,
+        settle: Callable[[], None] = lambda: None,
     ) -> None:
         """`defaults` fill the gaps of the site's configuration; `prepare_site` is called before a new one takes effect.
         Without a `history` ended jobs stay BatchJobs for as long as the site keeps them; without `read_log` running
         jobs show no usage. `shard`: it has the jobs of that shard's queues only, see Shard.
         Without `makes_pods` another job controller makes the pods also where the site's scheduler is not Volcano.
+        `settle` is called before a mail or a job for the history leaves: it returns when the API has all writes for
+        good, and may raise ApiError.
         """
         self._api = api
         self._queue: WorkQueue[Key] = WorkQueue(supersedes=True)
@@ -156,9 +162,11 @@ class Controller:
             api, self._batchjobs, self._queue, refuse=self._intake.refuse, wrote=self._own_writes.add
         )
         self._archive = (
-            None if history is None else Archive(api, history, self._batchjobs, self._sites, is_history_served)
+            None
+            if history is None
+            else Archive(api, history, self._batchjobs, self._sites, is_history_served, settle=settle)
         )
-        self.mailer = Mailer(api, lambda: self._site.mail if self.has_site else None)
+        self.mailer = Mailer(api, lambda: self._site.mail if self.has_site else None, settle=settle)
         self._usage = LiveUsage(read_log, self._job_pods.running, self._queue.add) if read_log else None
         self._pod_cpus = PodCpus(api)
         self._plan = PlanGate(
@@ -171,6 +179,7 @@ class Controller:
             wake=self._queue.add_after,
             is_ours=self._shard.has,
             suspends=lambda: not self._pod_cpus.why_none,
+            lone_pods=LonePods(self._volcano_queues, self._nodes) if makes_pods else None,
         )
         self._intake.foresee = self._plan.foresee
         self._desk = ReservationDesk(
@@ -362,6 +371,11 @@ class Controller:
     def _on_part(self, event: WatchEvent, after_s: float = 0.0) -> None:
         if event.type == "DELETED":
             self._licenses.wake_waiting()
+            key = self._by_number.get((event.object["metadata"].get("labels") or {}).get(JOB_ID_LABEL, ""))
+            job = (None if key is None else self._batchjobs.get(*key)) or {}
+            if job.get("status", {}).get("cleaned"):
+                return
+            after_s = _REMOVED_S if job and job_state_of(job).is_final else after_s
         self._look_at(event.object, after_s)
 
     def _look_at(self, part: Object, after_s: float = 0.0) -> None:
@@ -378,7 +392,9 @@ class Controller:
             self._own_gangs.on_volcano_job(event.object)
         if self._volcano_jobs.is_news(event):
             self._plan.on_volcano_job(event)
-            self._on_part(event)
+            # we have made most of them, and then their pods' nodes come next
+            is_new = event.type == "ADDED" and not event.object.get("status")
+            self._on_part(event, LAG_S if is_new else 0.0)
 
     def _on_node(self, event: WatchEvent) -> None:
         self._offers.on_event(event)

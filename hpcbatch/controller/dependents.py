@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from bisect import bisect_left, insort
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
@@ -17,9 +17,19 @@ from typing import Any
 from hpcbatch.api.informer import Informer, object_key
 from hpcbatch.api.port import Api, Object, WatchEvent
 from hpcbatch.api.resources import BATCHJOBS
+from hpcbatch.controller.dependency_entries import (
+    Entry,
+    Key,
+    awaited,
+    dependency_of,
+    entry_of,
+    other_of,
+    stage,
+    targets_of,
+)
 from hpcbatch.dialects.registry import door
 from hpcbatch.errors import RefusedError
-from hpcbatch.model.dependency import DEPENDENCY, MIRROR, Dependency, DependencyKind, JobRef, Wait
+from hpcbatch.model.dependency import COUNTED, MIRROR, DependencyKind, JobRef, Wait
 from hpcbatch.model.indices import Indices
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.refusal import RefusalCode
@@ -36,34 +46,13 @@ from hpcbatch.policy.dependencies import (
     look,
     look_at_members,
 )
-from hpcbatch.record.batchjob import altered_spec
 
-Key = tuple[str, str]
 AS_BEFORE = {after: before for before, after in MIRROR.items()}
 _SHOWN = 100
+_FOLLOWING = COUNTED | {DependencyKind.AFTER, DependencyKind.AFTER_CORR}
+"""What may be met before an array has ended."""
 _NEW = 0
 """Placeholder for a job that has no number yet."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    """The part of a BatchJob that other jobs depend on."""
-
-    key: Key
-    number: int | None
-    """None: not admitted yet."""
-    name: str
-    is_over: bool
-    has_begun: bool = False
-    waits: tuple[Wait, ...] = ()
-    """What it still waits for, without `runone`."""
-    joins: tuple[Wait, ...] = ()
-    """The jobs that accepted its `before…`, with what they wait for now."""
-    rivals: tuple[int, ...] = ()
-
-    @property
-    def is_singleton(self) -> bool:
-        return not self.is_over and any(wait.kind is DependencyKind.SINGLETON for wait in self.waits)
 
 
 @dataclass(slots=True)
@@ -96,8 +85,8 @@ class Dependents:
         self._api, self._batchjobs, self._is_ours = api, batchjobs, is_ours
         self._key_of, self._ended, self._wake = key_of, ended, wake
         self._lock = threading.Lock()
-        self._entries: dict[Key, _Entry] = {}
-        self._numbers: dict[int, _Entry] = {}
+        self._entries: dict[Key, Entry] = {}
+        self._numbers: dict[int, Entry] = {}
         self._waiters: defaultdict[int, dict[Key, bool]] = defaultdict(dict)
         self._joined: defaultdict[int, dict[Key, list[Wait]]] = defaultdict(dict)
         self._bound: defaultdict[int, set[int]] = defaultdict(set)
@@ -112,7 +101,7 @@ class Dependents:
     def on_event(self, event: WatchEvent) -> None:
         """Handle an event of any BatchJob."""
         obj, key = event.object, object_key(event.object)
-        new = None if event.type == "DELETED" else _entry(obj)
+        new = None if event.type == "DELETED" else entry_of(obj)
         with self._lock:
             old = self._entries.get(key)
             if old is not None and old != new:
@@ -125,16 +114,16 @@ class Dependents:
         for other in woken - {key}:
             self._wake(other)
 
-    def _put_in(self, entry: _Entry) -> None:
+    def _put_in(self, entry: Entry) -> None:
         self._entries[entry.key] = entry
         if entry.number is not None:
             self._numbers[entry.number] = entry
         for wait in entry.waits:
             if wait.ref is not None:
-                follows = wait.ref.index is not None or wait.kind in {DependencyKind.AFTER, DependencyKind.AFTER_CORR}
+                follows = wait.ref.index is not None or wait.kind in _FOLLOWING
                 waiters = self._waiters[wait.ref.job_id]
                 waiters[entry.key] = waiters.get(entry.key, False) or follows
-        for target, wait in _targets(entry):
+        for target, wait in targets_of(entry):
             self._joined[target].setdefault(entry.key, []).append(wait)
         for rival in entry.rivals:
             if entry.number is not None:
@@ -150,14 +139,14 @@ class Dependents:
         if entry.is_singleton:
             insort(namesakes.waiting, entry.number)
 
-    def _take_out(self, entry: _Entry) -> None:
+    def _take_out(self, entry: Entry) -> None:
         self._entries.pop(entry.key, None)
         if entry.number is not None:
             self._numbers.pop(entry.number, None)
         for wait in entry.waits:
             if wait.ref is not None:
                 _drop(self._waiters, wait.ref.job_id, entry.key)
-        for target, _ in _targets(entry):
+        for target, _ in targets_of(entry):
             _drop(self._joined, target, entry.key)
         for rival in entry.rivals:
             self._bound[entry.number or _NEW].discard(rival)
@@ -176,7 +165,7 @@ class Dependents:
         if not (namesakes.numbers or namesakes.unadmitted):
             del self._namesakes[place]
 
-    def _affected(self, obj: Object, old: _Entry | None, new: _Entry | None) -> Iterator[Key]:
+    def _affected(self, obj: Object, old: Entry | None, new: Entry | None) -> Iterator[Key]:
         """The jobs that a change of `obj` may concern."""
         status = obj.get("status", {})
         number = int(status.get("jobId", _NEW))
@@ -184,14 +173,14 @@ class Dependents:
             waiters = self._waiters[number].items()
             if "array" in obj["spec"] and new is not None and not new.is_over:
                 yield from (key for key, follows in waiters if follows)
-            elif old is None or new is None or _stage(old) != _stage(new):
+            elif old is None or new is None or stage(old) != stage(new):
                 yield from (key for key, _ in waiters)
         if (member := obj["spec"].get("memberOf")) and member["arrayId"] in self._waiters:
             yield from (key for key, follows in self._waiters[member["arrayId"]].items() if follows)
         new_waits = set() if new is None else set(new.waits) - set(() if old is None else old.waits)
         yield from self._keys(wait.ref.job_id for wait in new_waits if wait.ref is not None)
-        before = set() if old is None else {target for target, _ in _targets(old)}
-        after = set() if new is None else {target for target, _ in _targets(new)}
+        before = set() if old is None else {target for target, _ in targets_of(old)}
+        after = set() if new is None else {target for target, _ in targets_of(new)}
         for target in before ^ after:
             if (key := self._key_of(target)) is not None:
                 yield key
@@ -233,7 +222,7 @@ class Dependents:
             (AS_BEFORE[wait.kind], entry.number)
             for entry in entries
             for wait in entry.waits
-            if wait.ref == JobRef(job_id=record.job_id) and wait.kind in AS_BEFORE
+            if wait.ref == JobRef(job_id=record.job_id) and wait.kind in AS_BEFORE and not wait.is_not
         )
         return tuple(dict.fromkeys(f"{kind}:{number}" for kind, number in waits))
 
@@ -250,9 +239,10 @@ class Dependents:
         dependency = record.spec.dependency
         if dependency is None:
             return
-        own = [wait.ref.job_id for wait in dependency.waits if wait.ref is not None]
-        behind = [wait.ref.job_id for wait in dependency.befores if wait.ref is not None]
-        if record.job_id in {*own, *behind}:
+        named = [wait.ref.job_id for wait in (*dependency.waits, *dependency.befores) if wait.ref is not None]
+        own = list(awaited(dependency.waits))
+        behind = list(awaited(dependency.befores))
+        if record.job_id in named:
             raise RefusedError(RefusalCode.BAD_DEPENDENCY, f"job {record.job_id} cannot depend on itself")
         is_singleton = any(wait.kind is DependencyKind.SINGLETON for wait in dependency.waits)
 
@@ -269,7 +259,7 @@ class Dependents:
                 entry = self._numbers.get(number)
             if entry is None or entry.is_over:
                 return
-            yield from (wait.ref.job_id for wait in entry.waits if wait.ref is not None)
+            yield from awaited(entry.waits)
             if entry.is_singleton:
                 yield from self._earlier((entry.key[0], entry.name), number)
 
@@ -290,10 +280,10 @@ class Dependents:
         if obj is None:
             return None
         if "array" not in obj["spec"]:
-            return None if ref.index is not None else _other(obj)
+            return None if ref.index is not None else other_of(obj)
         if ref.index is not None:
             return self._member(obj, ref.index)
-        whole = _other(obj, is_array=True)
+        whole = other_of(obj, is_array=True)
         if is_all_begun and whole.ended_at is None:
             return Other(started_at=self._last_start(obj), is_array=True)
         return whole
@@ -335,7 +325,7 @@ class Dependents:
             return "" if self._is_ours(obj) else f"{shown} Invalid Job Dependency: its queue is in another shard"
         if JobState(obj["status"]["state"]).is_final:
             return f"{wait.ref}.{record.spec.server} Finished job did not satisfy dependency"
-        wanted = sum(wait.count for wait in _dependency(obj).waits if wait.kind is DependencyKind.ON)
+        wanted = sum(wait.count for wait in dependency_of(obj).waits if wait.kind is DependencyKind.ON)
         return "" if len(self.joined(wait.ref.job_id)) < wanted else f"{shown} Invalid Job Dependency"
 
     def rivals(self, record: JobRecord) -> Sequence[Rival]:
@@ -388,7 +378,7 @@ class Dependents:
         status = array["status"].get("array", {})
         own = self._batchjobs.get(array["metadata"]["namespace"], f"{array['metadata']['name']}-{index}")
         if own is not None and "state" in own.get("status", {}):
-            return _other(own)
+            return other_of(own)
         began = parse_time(array["status"].get("startTime"))
         ended = (
             parse_time(array["status"].get("endTime")) or began or parse_time(array["metadata"]["creationTimestamp"])
@@ -416,73 +406,9 @@ class Dependents:
         return max((start for start in starts if start is not None), default=None)
 
 
-def _entry(obj: Object) -> _Entry | None:
-    """None for jobs that nobody waits for by number or name: members, refused jobs, and most ended ones."""
-    status, spec = obj.get("status", {}), obj["spec"]
-    if "refusal" in status or "memberOf" in spec:  # a member is waited for by its array
-        return None
-    name = status.get("altered", {}).get("name", spec["name"])
-    if "jobId" not in status:
-        return _Entry(object_key(obj), None, name, False)
-    is_over = JobState(status["state"]).is_final
-    dependency = _dependency(obj)
-    progress: dict[str, Any] = status.get("dependency", {})
-    met = frozenset(progress.get("met", ()))
-    is_open = not is_over and ("array" in spec or "startTime" not in status)
-    entry = _Entry(
-        key=object_key(obj),
-        number=int(status["jobId"]),
-        name=name,
-        is_over=is_over,
-        has_begun="startTime" in status,
-        waits=_open_waits(dependency, progress, met) if is_open else (),
-        joins=tuple(wait for wait in dependency.befores if str(wait) in met),
-        rivals=tuple(wait.ref.job_id for wait in dependency.rivals if wait.ref is not None and str(wait) in met),
-    )
-    return None if is_over and not (entry.joins or entry.rivals) else entry
-
-
-def _open_waits(dependency: Dependency, progress: Mapping[str, Any], met: frozenset[str]) -> tuple[Wait, ...]:
-    joined = map(Wait.parse, progress.get("joined", ()))
-    return tuple(wait for wait in (*dependency.waits, *joined) if str(wait) not in met)
-
-
-def _dependency(obj: Object) -> Dependency:
-    """A BatchJob's dependency, as altered."""
-    spec = altered_spec(obj["spec"], obj.get("status", {}).get("altered", {}))
-    return DEPENDENCY.from_json(spec["dependency"]) if "dependency" in spec else Dependency(clauses=())
-
-
-def _stage(entry: _Entry) -> tuple[bool, bool]:
-    return entry.is_over, entry.has_begun
-
-
-def _targets(entry: _Entry) -> Iterator[tuple[int, Wait]]:
-    """The jobs that accepted its `before…`, each with what it now waits for."""
-    if entry.number is None:
-        return
-    for wait in entry.joins:
-        if wait.ref is not None:
-            yield wait.ref.job_id, Wait(kind=MIRROR[wait.kind], ref=JobRef(job_id=entry.number))
-
-
 def _is_kept_back(record: JobRecord, now: datetime) -> bool:
     begin = record.spec.begin_time
     return record.spec.hold or bool(record.spec.admin_holds) or (begin is not None and begin > now)
-
-
-def _other(obj: Object, *, is_array: bool = False) -> Other:
-    status = obj["status"]
-    state, started_at = JobState(status["state"]), parse_time(status.get("startTime"))
-    is_deleted = state is JobState.DELETED
-    return Other(
-        started_at=started_at,
-        ended_at=parse_time(status.get("endTime")) if state.is_final else None,
-        is_ok=state is JobState.FINISHED,
-        never_ran=is_deleted and started_at is None,
-        was_dropped=is_deleted and status.get("reason") == Reason.DEPENDENCY_NEVER,
-        is_array=is_array,
-    )
 
 
 def _drop(table: defaultdict[int, Any], number: int, key: Key) -> None:

@@ -18,7 +18,7 @@ from hpcbatch.model.record import JobRecord
 from hpcbatch.model.site import Launcher
 from hpcbatch.policy.observed import Observed, PodView, VolcanoJobView
 from hpcbatch.policy.plausible import NodeSize, node_size
-from hpcbatch.policy.views import FirstTaken, is_preempted, is_ready, pod_news, pod_views
+from hpcbatch.policy.views import FirstTaken, is_preempted, is_ready, pod_news, pod_views, why_unplaced
 from hpcbatch.volcano import job_names
 from hpcbatch.volcano.job_objects import controlling_job
 
@@ -34,6 +34,8 @@ class SeenPods:
     """All pods of the job exist."""
     wanted: int
     """How many these are."""
+    unplaced: Sequence[str] = ()
+    """What the scheduler says of those that have no node."""
 
 
 _LAG_S = 2.0
@@ -125,7 +127,13 @@ class JobPods:
         )
         if volcano_job is not None and volcano_job.lacks_nodes(views, len(names)):
             views = [replace(view, started_at=None) for view in views]
-        return SeenPods(views=views, sizes=sizes, are_complete=len(pods) >= len(names), wanted=len(names))
+        return SeenPods(
+            views=views,
+            sizes=sizes,
+            are_complete=len(pods) >= len(names),
+            wanted=len(names),
+            unplaced=[text for pod in pods.values() if not pod["spec"].get("nodeName") and (text := why_unplaced(pod))],
+        )
 
     def _note_late(self, key: Key, missing: set[str]) -> None:
         """Pods that the cache shows running and the API has no more: only the events that are still to come tell how

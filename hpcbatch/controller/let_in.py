@@ -21,6 +21,7 @@ from hpcbatch.controller.site_source import SiteSource
 from hpcbatch.errors import ApiError, ConflictError, ForbiddenError, NotFoundError, UnreachableError
 from hpcbatch.model.scheduler import Scheduler
 from hpcbatch.model.site import Policy
+from hpcbatch.policy.lone_pod import is_given_away
 from hpcbatch.volcano.job_objects import pod_group_name
 
 _LOG = logging.getLogger(__name__)
@@ -29,6 +30,9 @@ _FIRST_LOOK_S: Final = 0.05
 """Volcano's controllers take about so long to make a PodGroup."""
 _LOOKS: Final = 5
 """Each waits twice as long as the one before: together 1.5 s, after which the scheduler has looked."""
+_NEXT_LOOK_S: Final = 0.02
+_MANY_LOOKS: Final = 20
+"""Where somebody waits for a prompt it is looked so often for, before it is as with others."""
 _MOST: Final = 16
 """PodGroups at a time: of many jobs that start at once the scheduler's next session sees most anyway."""
 
@@ -39,7 +43,8 @@ class LetIn:
     def __init__(self, api: Api, sites: SiteSource) -> None:
         self._api, self._sites = api, sites
         self._queue: WorkQueue[Key] = WorkQueue(first_backoff_s=_FIRST_LOOK_S)
-        self._waiting: set[Key] = set()
+        self._waiting: dict[Key, int] = {}
+        """How many looks in quick succession are left for each."""
         self._is_off = False
         self.thread = threading.Thread(target=self._run, name="let-in", daemon=True)
 
@@ -58,8 +63,9 @@ class LetIn:
             return
         key = volcano_job["metadata"]["namespace"], pod_group_name(volcano_job)
         if len(self._waiting) < _MOST:
-            self._waiting.add(key)
-            self._queue.add_after(key, _FIRST_LOOK_S)
+            is_urgent = is_given_away(volcano_job)
+            self._waiting[key] = _MANY_LOOKS if is_urgent else 0
+            self._queue.add_after(key, _NEXT_LOOK_S if is_urgent else _FIRST_LOOK_S)
 
     def _run(self) -> None:
         while (key := self._queue.get()) is not None:
@@ -69,8 +75,11 @@ class LetIn:
                 _LOG.info("PodGroup %s/%s is left to the scheduler: %s", *key, error)
                 is_done = True
             if is_done or self._is_off or self._queue.failures(key) + 1 >= _LOOKS:
-                self._waiting.discard(key)
+                self._waiting.pop(key, None)
                 self._queue.forget(key)
+            elif self._waiting[key]:
+                self._waiting[key] -= 1
+                self._queue.add_after(key, _NEXT_LOOK_S)
             else:
                 self._queue.retry(key)
             self._queue.done(key)

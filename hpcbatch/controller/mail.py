@@ -30,7 +30,7 @@ from hpcbatch.controller.mail_topics import (
     job_key,
     reservation_key,
 )
-from hpcbatch.errors import HpcBatchError, NotFoundError, UnreachableError
+from hpcbatch.errors import ApiError, HpcBatchError, NotFoundError, UnreachableError
 from hpcbatch.model.mail import Mail, MailConfig, is_address, recipients
 from hpcbatch.model.record import JobRecord
 from hpcbatch.record.reservation import ReservationRecord
@@ -46,8 +46,11 @@ _FIRST_TRY_AGAIN_S = 5.0
 class Mailer:
     """Sends due mails in its own thread. `config` is called each time; if it returns None, no mail is sent."""
 
-    def __init__(self, api: Api, config: Callable[[], MailConfig | None]) -> None:
-        self._api, self._config = api, config
+    def __init__(
+        self, api: Api, config: Callable[[], MailConfig | None], *, settle: Callable[[], None] = lambda: None
+    ) -> None:
+        """`settle` is that of the Controller."""
+        self._api, self._config, self._settle = api, config, settle
         self._queue: WorkQueue[Key] = WorkQueue()
         self._workers = Workers(self._queue, self._send_mails, name="mail")
         self._tries: dict[tuple[Key, str], int] = {}
@@ -149,6 +152,11 @@ class Mailer:
             try:
                 taken = self._mark(key, obj, add=mail.mail_id)
             except UnreachableError:
+                self._to_unmark.add((key, mail.mail_id))
+                raise
+            try:
+                self._settle()
+            except ApiError:
                 self._to_unmark.add((key, mail.mail_id))
                 raise
 

@@ -9,6 +9,7 @@ from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import EVENTS
 from hpcbatch.controller.dependents import Dependents
 from hpcbatch.controller.job_pods import JobPods
+from hpcbatch.controller.koordinator_reasons import why_koordinator_waits
 from hpcbatch.controller.kueue_reasons import why_kueue_waits
 from hpcbatch.controller.live_usage import LiveUsage
 from hpcbatch.controller.node_rooms import NodeRooms
@@ -98,7 +99,7 @@ class Observer:
             was_created=bool(job.volcano_job),
             pods=self._with_events(record.namespace, views, now),
             pods_wanted=pods.wanted,
-            waiting=self._waiting(record, made)
+            waiting=self._waiting(record, made, pods.unplaced)
             if volcano_job and (volcano_job.lacks_nodes(views, pods.wanted) or not any(v.node for v in views))
             else Waiting(reason=Reason.NONE, message=""),
             now=now,
@@ -143,9 +144,11 @@ class Observer:
         queue = self._sites.in_force.config.queue(record.queue)
         return None if queue is None else stopped_because(queue, self._switches(queue.volcano_queue))
 
-    def _waiting(self, record: JobRecord, made: Object | None) -> Waiting:
-        if made is not None and (why := why_kueue_waits(self._api, made)) is not None:
-            return why
+    def _waiting(self, record: JobRecord, made: Object | None, unplaced: Iterable[str]) -> Waiting:
+        if made is not None:
+            why = why_kueue_waits(self._api, made) or why_koordinator_waits(made, unplaced)
+            if why is not None:
+                return why
         site = self._sites.in_force.config
         queue = site.queue(record.queue)
         if queue is None:

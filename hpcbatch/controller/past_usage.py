@@ -16,7 +16,7 @@ from hpcbatch.history.tables import columns
 from hpcbatch.model.accounts import Accounts
 from hpcbatch.model.priority import PriorityConfig
 from hpcbatch.model.share import Share
-from hpcbatch.policy.fairshare import HALF_LIVES, Run, raw_usage, run_of, shares_of
+from hpcbatch.policy.fairshare import HALF_LIVES, Run, Times, raw_usage, run_of, shares_of
 from hpcbatch.policy.owners import Owners
 from hpcbatch.policy.spent import spent_by
 from hpcbatch.record.rows import row_from_cells
@@ -88,18 +88,24 @@ class PastUsage:
 def _run(obj: Object, now_s: float) -> Run | None:
     """As fairshare.run_of, of a BatchJob, of which there may be ten thousands."""
     spec, status = obj["spec"], obj.get("status", {})
-    start, account = status.get("startTime"), spec.get("account", "")
-    if not start or not account or "array" in spec:
+    account, summary = spec.get("account", ""), status.get("summary", {})
+    if not account or "array" in spec:
         return None
-    end, summary = status.get("endTime"), status.get("summary", {})
+    start, end, suspended = (
+        None if text is None else parse_rfc3339(text).timestamp()
+        for text in (status.get("startTime"), status.get("endTime"), summary.get("suspendedTime"))
+    )
+    stood_s, earlier_s = (int(summary.get(key, 0)) for key in ("stoodSeconds", "earlierSeconds"))
+    held = Times(start, end, stood_s, suspended, earlier_s).held(now_s)
+    if held is None:
+        return None
     return Run(
         str(status.get("owner", "")),
         str(account),
         str(spec.get("attributes", {}).get("qos", "")),
         str(status.get("queue", "")),
         int(summary.get("cpus", 0)),
-        parse_rfc3339(start).timestamp(),
-        now_s if end is None else parse_rfc3339(end).timestamp(),
+        *held,
         int(summary.get("nodes", 1)),
         int(summary.get("memBytes", 0)),
         str(summary.get("resources", "")),

@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 
 from hpcbatch.api.informer import Informer
 from hpcbatch.api.port import Object, WatchEvent
+from hpcbatch.controller.lone_pods import LonePods
 from hpcbatch.controller.node_rooms import NodeRooms
 from hpcbatch.controller.past_usage import PastUsage
 from hpcbatch.controller.pinning import placed
@@ -34,6 +35,7 @@ from hpcbatch.model.site import Policy, SiteConfig
 from hpcbatch.model.state import WAITING, JobState, Reason
 from hpcbatch.policy.deadlines import with_grant_of
 from hpcbatch.policy.going_on import going_on_id
+from hpcbatch.policy.lone_pod import given_to
 from hpcbatch.policy.observed import Waiting
 from hpcbatch.policy.plan.outcome import Expected, Held, Plan, Preemption, Release, Why
 from hpcbatch.policy.plan.snapshot import Node, RunningJob
@@ -69,6 +71,8 @@ _RELEASED_S: Final = 0.2
 planned anew.
 """
 _STARTING_LOOK_S: Final = 0.02
+_REST_S: Final = 0.01
+"""Between two looks at least: what changes together is looked at together."""
 _LEAST_S: Final = 1.0
 """Between two plans that nothing but the time has brought about."""
 
@@ -96,8 +100,11 @@ class PlanGate:
         wake: Callable[[Key, float], None],
         is_ours: Callable[[Object], bool] = lambda _: True,
         suspends: Callable[[], bool] = lambda: True,
+        lone_pods: LonePods | None = None,
     ) -> None:
+        """Without `lone_pods` the site's scheduler places all pods."""
         self._sites, self._nodes, self._rooms, self._wake = sites, nodes, rooms, wake
+        self._lone_pods = lone_pods
         self._lock = threading.RLock()
         self._world = PlanWorld(
             batchjobs,
@@ -296,7 +303,19 @@ class PlanGate:
             released = self._world.released.get(plan_id(record.job_id))
             if released is None:
                 return volcano_job
-            return placed(volcano_job, released, record, self._sites.in_force.config.launcher, self._nodes)
+            site = self._sites.in_force.config
+            if name := self._scheduler_of_lone_pod(volcano_job, released, record, site):
+                released.is_lone = released.is_pinned = True
+                volcano_job = given_to(volcano_job, name)
+            return placed(volcano_job, released, record, site.launcher, self._nodes)
+
+    def _scheduler_of_lone_pod(
+        self, volcano_job: Object, released: Released, record: JobRecord, site: SiteConfig
+    ) -> str:
+        """Who is to place the job's only pod; "": Volcano, also where another scheduler has just failed to."""
+        if self._lone_pods is None or plan_id(record.job_id) in self._behind:
+            return ""
+        return self._lone_pods.scheduler_of(volcano_job, released, record, site, self._world.released.values())
 
     def _stalled(self, released: Released) -> str:
         return released.stalled_text(self._sites.in_force.config.place_timeout_s)
@@ -495,7 +514,7 @@ class PlanGate:
             except Exception:
                 _LOG.exception("making the plan")
                 self._stopping.wait(1.0)
-            self._stopping.wait(min(_LONGEST_S, self._cost_s * (1 / _SHARE - 1)))
+            self._stopping.wait(min(_LONGEST_S, max(_REST_S, self._cost_s * (1 / _SHARE - 1))))
 
     def _try_to_rank(self) -> None:
         try:

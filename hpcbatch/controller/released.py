@@ -7,6 +7,7 @@ from hpcbatch.dataclass import dataclass
 from hpcbatch.model.labels import PLANNED_ANNOTATION
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.scheduler import Scheduler
+from hpcbatch.policy.lone_pod import is_given_away
 from hpcbatch.policy.plan.snapshot import Place, Shape, Vector
 from hpcbatch.policy.planned import BoundPod, added, placed_by, places_of
 from hpcbatch.policy.views import volcano_job_view
@@ -34,6 +35,8 @@ class Released:
     restarts: int = 0
     is_stalled: bool = False
     is_pinned: bool = False
+    is_lone: bool = False
+    """Another scheduler than Volcano's places its only pod."""
     scheduler: Scheduler = Scheduler.VOLCANO
     pods: tuple[BoundPod, ...] = ()
 
@@ -53,6 +56,7 @@ class Released:
             is_fresh=False,
             was_bound=was_restarted and not scheduler.may_bind_in_part,
             is_pinned=volcano_job is not None and (scheduler.binds_one_by_one or is_pinned(volcano_job)),
+            is_lone=volcano_job is not None and is_given_away(volcano_job),
             scheduler=scheduler,
         )
         found.take_note_of_job(record, volcano_job, now_s)
@@ -118,7 +122,7 @@ class Released:
         """Why it is planned anew."""
         nodes = ", ".join(sorted({place.node for place in self.places})[:3])
         where = f" on {nodes}" if nodes else ""
-        who = "Volcano" if self.scheduler is Scheduler.VOLCANO else "The scheduler"
+        who = "Volcano" if self.scheduler is Scheduler.VOLCANO and not self.is_lone else "The scheduler"
         text = f"{who} has not started it{where} within {after_s:.0f} s"
         said = self.record.status.message
         return f"{text}: {said}" if said else text

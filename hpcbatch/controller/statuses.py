@@ -10,11 +10,14 @@ from typing import Final
 from hpcbatch.api.port import Api, Object
 from hpcbatch.controller.own_writes import OwnWrites
 from hpcbatch.controller.records import Admitted, write_status
+from hpcbatch.dataclass import replace
 from hpcbatch.model.record import JobRecord
-from hpcbatch.model.state import JobState
+from hpcbatch.model.state import JobState, Reason
 
 _EXITING_S: Final = 0.2
 """How long a run whose script has ended still shows as running: most ends take no longer, and are one write."""
+_STARTING_S: Final = 0.5
+"""How long a job that may start still shows the reason that it waited for: most starts take no longer."""
 
 Key = tuple[str, str]
 
@@ -31,17 +34,18 @@ class Statuses:
         mail: Callable[[Object, JobRecord], None],
     ) -> None:
         self._api, self._own_writes, self._wake, self._mail = api, own_writes, wake, mail
-        self._exiting: dict[Key, float] = {}
+        self._put_off: dict[Key, float] = {}
+        """Since when the records of jobs say less than is known."""
 
     def write(self, job: Admitted, record: JobRecord, volcano_job: str, *, is_settled: bool) -> float | None:
         """Write the record's status. `is_settled`: nothing follows from that but mails, see `policy.settled`.
         Returns the seconds after which to try again if it is not to be written yet, else None.
         """
-        if is_settled and (job.record.status.state, record.status.state) == (JobState.RUNNING, JobState.EXITING):
-            left_s = self._exiting.setdefault(job.key, time.monotonic()) + _EXITING_S - time.monotonic()
+        if is_settled and (moment_s := _may_wait_s(job, record, volcano_job)):
+            left_s = self._put_off.setdefault(job.key, time.monotonic()) + moment_s - time.monotonic()
             if left_s > 0:
                 return left_s
-        self._exiting.pop(job.key, None)
+        self._put_off.pop(job.key, None)
         write = partial(write_status, self._api, job.obj, record, volcano_job)
         if not is_settled:
             self._own_writes.add(write())
@@ -51,3 +55,17 @@ class Statuses:
             self._wake(job.key)
         self._mail(written, record)
         return None
+
+
+def _may_wait_s(job: Admitted, record: JobRecord, volcano_job: str) -> float:
+    """How long a write can wait for the one that mostly follows at once, and says more."""
+    before, now = job.record.status, record.status
+    if (before.state, now.state) == (JobState.RUNNING, JobState.EXITING):
+        return _EXITING_S
+    is_let_start = bool(volcano_job) and volcano_job == job.volcano_job
+    # an array makes those that are to start soon
+    is_new_member = not volcano_job and before.reason is Reason.NONE and record.spec.member_of is not None
+    is_queued = before.state is now.state is JobState.QUEUED and (is_let_start or is_new_member)
+    if is_queued and replace(now, reason=before.reason, message=before.message) == before:
+        return _STARTING_S
+    return 0.0

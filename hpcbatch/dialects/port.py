@@ -14,6 +14,7 @@ from hpcbatch.model.placed import PlacedJob, RunSetup
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.spec import JobSpec, Submission
+from hpcbatch.model.state import JobState, Reason
 from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -89,5 +90,9 @@ class Door:
     """Raises HpcBatchError for attributes that the dialect's own commands never make."""
     whole_node: Callable[[JobSpec, Chunk, int], Chunk] = lambda _spec, chunk, _cpus: chunk
     """What a pod of a job that shares its nodes with no other gets of a node with so many CPUs."""
+    exit_code: Callable[[JobState, Reason, int | None, int | None], int | None] = lambda _state, _why, code, signal: (
+        code if signal is None else 128 + signal
+    )
+    """The code that the dialect shows of a job that has ended, from its exit code and the signal that ended it."""
     resized: Callable[[JobSpec], JobSpec] = lambda spec: spec
     """The job after another dialect's command has changed its chunks."""

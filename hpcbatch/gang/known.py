@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from hpcbatch.api.port import Object
+from hpcbatch.gang.reminder import Reminder
 from hpcbatch.volcano.job_objects import controlling_job
 from hpcbatch.volcano.job_view import PodView, pod_view
 from hpcbatch.volcano.lifecycle import Evicted
@@ -23,6 +24,7 @@ class Memory:
         self.announced: set[str] = set()
         self.unschedulable = ""
         self.refusals = 0
+        self.reminder = Reminder()
 
 
 class Known:
@@ -62,9 +64,23 @@ class Known:
 
     def pods(self, key: Key, uid: str) -> list[PodView]:
         """Those of the job with that uid."""
+        return [pod_view(pod) for pod in self._pods_of(key, uid)]
+
+    def without_node(self, key: Key, uid: str, *, least: int) -> frozenset[str]:
+        """Uids of its pods that have no node; none as long as fewer than `least` are there."""
+        alive = [
+            pod
+            for pod in self._pods_of(key, uid)
+            if "deletionTimestamp" not in pod["metadata"] and pod_view(pod).is_alive
+        ]
+        if len(alive) < least:
+            return frozenset()
+        return frozenset(pod["metadata"]["uid"] for pod in alive if not pod["spec"].get("nodeName"))
+
+    def _pods_of(self, key: Key, uid: str) -> list[Object]:
         with self._lock:
             held = list(self._pods.get(key, {}).values())
-        return [pod_view(pod) for pod in held if (controlling_job(pod) or {}).get("uid") == uid]
+        return [pod for pod in held if (controlling_job(pod) or {}).get("uid") == uid]
 
     # Evictions
 

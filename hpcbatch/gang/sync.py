@@ -21,7 +21,9 @@ from hpcbatch.api.resources import (
 from hpcbatch.errors import AlreadyExistsError, ApiError, ConflictError, HpcBatchError, NotFoundError
 from hpcbatch.gang.events import COMPONENT, RecordEvent
 from hpcbatch.gang.known import Known
+from hpcbatch.gang.reminder import NOTE
 from hpcbatch.units import parse_rfc3339
+from hpcbatch.volcano.gangs.facts import least
 from hpcbatch.volcano.gangs.port import Gang
 from hpcbatch.volcano.job_objects import OUT_OF_SYNC, build_pod, controlling_job
 from hpcbatch.volcano.job_status import job_status, recorded_pods
@@ -116,6 +118,8 @@ class Sync:
         self.known.dealt_with(self.uid, evicted, decision.pending_evictions, is_live=is_live)
         if is_waiting or decision.recheck_s is not None:
             self.look_again(0.0 if is_waiting else decision.recheck_s or 0.0)
+        if self.gang.may_overlook:
+            self._remind()
         if self.refusals:
             self.memory.refusals += 1
             raise RefusedStepError("; ".join(self.refusals))
@@ -270,6 +274,19 @@ class Sync:
             spec["queue"] = group["spec"].get("queue", spec["queue"])
         if any(group["spec"].get(key) != value for key, value in spec.items()):
             self.api.replace(resource, {**group, "spec": {**group["spec"], **spec}}, self.namespace)
+
+    def _remind(self) -> None:
+        """Have the scheduler look again at pods that have all been there for a while, and have no node."""
+        reminder = self.memory.reminder
+        if reminder.is_due(self.known.without_node(self.key, self.uid, least=least(self.job)), self.now):
+            group = self._group()
+            if group is not None:
+                notes = group["metadata"].get("annotations") or {}
+                notes = {**notes, NOTE: str(int(notes.get(NOTE, "0")) + 1)}
+                changed = {**group, "metadata": {**group["metadata"], "annotations": notes}}
+                self.api.replace(_GROUPS[self.gang.group_api], changed, self.namespace)
+        if (left_s := reminder.left_s(self.now)) is not None:
+            self.look_again(left_s)
 
     def _priority(self, name: str) -> int:
         try:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from hpcbatch.dataclass import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+
+from hpcbatch.dataclass import dataclass, field, replace
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.stored import (
     AMOUNTS,
@@ -121,6 +123,25 @@ class Chunk:
                 raise HpcBatchError(f"not a chunk: properties {names}")
         if [name for name, _ in self.words] != sorted({name for name, _ in self.words}):
             raise HpcBatchError(f"not a chunk: {self.words}")
+
+
+def of_each_pod(layout: Iterable[Chunk]) -> Iterator[Chunk]:
+    """The chunk of each pod of a layout, in order: each as often as it counts."""
+    return (chunk for chunk in layout for _ in range(chunk.count))
+
+
+def on_hosts(chunks: Iterable[Chunk], hosts: Sequence[str]) -> tuple[Chunk, ...]:
+    """The pieces of `chunks` one after the other on these hosts, which are used again from the first one on when there
+    are fewer.
+    """
+    found: list[Chunk] = []
+    for at, chunk in enumerate(of_each_pod(chunks)):
+        piece = replace(chunk, count=1, hosts=(hosts[at % len(hosts)],))
+        if found and replace(found[-1], count=1) == piece:
+            found[-1] = replace(found[-1], count=found[-1].count + 1)
+        else:
+            found.append(piece)
+    return tuple(found)
 
 
 def check_resources(resources: tuple[tuple[str, int], ...]) -> None:

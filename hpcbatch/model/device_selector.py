@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from hpcbatch.dataclass import dataclass
 from hpcbatch.errors import HpcBatchError
+from hpcbatch.model.tokens import Tokens
 from hpcbatch.typed import Any, Final, TypeAlias
 from hpcbatch.units import parse_quantity
 
@@ -20,8 +21,8 @@ _Names: TypeAlias = Mapping[str, Any]
 _Part: TypeAlias = Callable[[_Names], Any]
 
 _TOKEN = re.compile(
-    r"\s*(?P<token>r?\"(?:[^\"\\\n]|\\.)*\"|r?'(?:[^'\\\n]|\\.)*'|\d+\.\d+|\d+|[A-Za-z_]\w*"
-    r"|&&|\|\||==|!=|<=|>=|[-<>!()\[\].,?:])",
+    r"r?\"(?:[^\"\\\n]|\\.)*\"|r?'(?:[^'\\\n]|\\.)*'|\d+\.\d+|\d+|[A-Za-z_]\w*"
+    r"|&&|\|\||==|!=|<=|>=|[-<>!()\[\].,?:]",
     re.ASCII,
 )
 _VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)(?:-([0-9A-Za-z.-]+))?(?:\+[0-9A-Za-z.-]+)?", re.ASCII)
@@ -105,39 +106,19 @@ class _Domains(dict[str, Any]):
         return {}
 
 
-class _Reader:
+class _Reader(Tokens):
     """Recursive descent, by CEL's grammar."""
 
     def __init__(self, text: str) -> None:
-        self._text, self._at, self._depth = text, 0, 0
-        self._tokens: list[tuple[str, int]] = []
+        super().__init__(text, _TOKEN, most=_MOST_TOKENS, unknown="is not read here")
+        self._depth = 0
         self._bound: list[str] = ["device"]
-        at = 0
-        while text[at:].strip():
-            match = _TOKEN.match(text, at)
-            if match is None:
-                column = at + len(text[at:]) - len(text[at:].lstrip()) + 1
-                raise self._wrong(column, f"{text[column - 1 :].split(maxsplit=1)[0][:20]!r} is not read here")
-            self._tokens.append((match["token"], match.start("token") + 1))
-            at = match.end()
-            if len(self._tokens) > _MOST_TOKENS:
-                raise self._wrong(at, "too long")
 
     def whole(self) -> _Part:
         part = self._choice()
-        if self._at < len(self._tokens):
+        if not self._is_over:
             raise self._unexpected()
         return part
-
-    def _next(self) -> str:
-        return self._tokens[self._at][0] if self._at < len(self._tokens) else ""
-
-    def _take(self, *wanted: str) -> str:
-        token = self._next()
-        if token and token in wanted:
-            self._at += 1
-            return token
-        return ""
 
     def _need(self, token: str) -> None:
         if not self._take(token):
@@ -267,17 +248,9 @@ class _Reader:
                 self._need(",")
         return found
 
-    @property
-    def _column(self) -> int:
-        return self._tokens[self._at][1] if self._at < len(self._tokens) else len(self._text) + 1
-
     def _unexpected(self) -> HpcBatchError:
         token = self._next()
         return self._wrong(self._column, f"{token!r} is not expected here" if token else "it ends too soon")
-
-    @staticmethod
-    def _wrong(column: int, what: str) -> HpcBatchError:
-        return HpcBatchError(f"column {column}: {what}")
 
 
 def _constant(value: Any) -> _Part:

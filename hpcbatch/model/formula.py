@@ -11,10 +11,11 @@ import re
 from collections.abc import Callable, Mapping
 
 from hpcbatch.errors import HpcBatchError
+from hpcbatch.model.tokens import Tokens
 from hpcbatch.typed import Final
 
 _NUMBER = r"[0-9]+\.?[0-9]*(?:[eE][+-]?[0-9]+)?|\.[0-9]+"
-_TOKEN = re.compile(rf"\s*(?:{_NUMBER}|[A-Za-z_]\w*|\*\*|//|[-+*/%(),])", re.ASCII)
+_TOKEN = re.compile(rf"{_NUMBER}|[A-Za-z_]\w*|\*\*|//|[-+*/%(),]", re.ASCII)
 _MOST_TOKENS, _DEEPEST = 1000, 50
 _FUNCTIONS: Final[Mapping[str, tuple[int, Callable[..., float]]]] = {
     "abs": (1, abs),
@@ -52,38 +53,20 @@ def evaluate(formula: str, names: Mapping[str, float]) -> float:
     return value if math.isfinite(value) else 0.0
 
 
-class _Reader:
+class _Reader(Tokens):
     """Reads and computes in one go."""
 
+    place = "formula, "
+
     def __init__(self, text: str, names: Mapping[str, float]) -> None:
-        self._text, self._names, self._at, self._depth = text, names, 0, 0
-        self._tokens: list[tuple[str, int]] = []
-        at = 0
-        while text[at:].strip():
-            match = _TOKEN.match(text, at)
-            if match is None:
-                word = text[at:].split(maxsplit=1)[0][:20]
-                raise self._wrong(at + 1, f"{word!r} is no part of a formula")
-            self._tokens.append((match[0].strip(), match.end() - len(match[0].lstrip()) + 1))
-            at = match.end()
-            if len(self._tokens) > _MOST_TOKENS:
-                raise self._wrong(at, "too long")
+        super().__init__(text, _TOKEN, most=_MOST_TOKENS, unknown="is no part of a formula")
+        self._names, self._depth = names, 0
 
     def whole(self) -> float:
         value = self._sum()
-        if self._at < len(self._tokens):
+        if not self._is_over:
             raise self._unexpected()
         return value
-
-    def _next(self) -> str:
-        return self._tokens[self._at][0] if self._at < len(self._tokens) else ""
-
-    def _take(self, *wanted: str) -> str:
-        token = self._next()
-        if token and token in wanted:
-            self._at += 1
-            return token
-        return ""
 
     def _sum(self) -> float:
         value = self._product()
@@ -133,7 +116,7 @@ class _Reader:
         if token[:1].isalpha() or token[:1] == "_":
             if token not in self._names:
                 known = ", ".join(sorted(self._names))
-                raise self._wrong(self._tokens[self._at][1], f"there is no {token!r}; there are {known}")
+                raise self._wrong(self._column, f"there is no {token!r}; there are {known}")
             self._at += 1
             return self._names[token]
         raise self._unexpected()
@@ -160,10 +143,7 @@ class _Reader:
         return value
 
     def _unexpected(self) -> HpcBatchError:
-        if self._at >= len(self._tokens):
-            return self._wrong(len(self._text) + 1, "something is missing at the end")
-        token, at = self._tokens[self._at]
-        return self._wrong(at, f"{token!r} is not expected here")
-
-    def _wrong(self, at: int, why: str) -> HpcBatchError:
-        return HpcBatchError(f"formula, column {at}: {why}")
+        token = self._next()
+        return self._wrong(
+            self._column, f"{token!r} is not expected here" if token else "something is missing at the end"
+        )

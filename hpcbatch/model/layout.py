@@ -9,7 +9,7 @@ from itertools import groupby
 
 from hpcbatch.dataclass import replace
 from hpcbatch.errors import HpcBatchError, RefusedError
-from hpcbatch.model.chunk import Chunk
+from hpcbatch.model.chunk import Chunk, of_each_pod
 from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.spec import Arrangement, JobSpec
 from hpcbatch.typed import NamedTuple, TypeAlias
@@ -79,7 +79,7 @@ def _pods(spec: JobSpec, nodes: Mapping[NodeSize, int]) -> list[Chunk]:
         case Arrangement.FREE if is_merged:
             return [pod for chunk in spec.chunks for pod in _shared(spec, chunk, nodes)]
         case _:
-            return [replace(chunk, count=1) for chunk in spec.chunks for _ in range(chunk.count)]
+            return [replace(chunk, count=1) for chunk in of_each_pod(spec.chunks)]
 
 
 def _on_hosts(pods: list[Chunk], spec: JobSpec) -> list[Chunk]:
@@ -98,7 +98,7 @@ def _spread(spec: JobSpec, count: int) -> list[Chunk]:
     """The chunks, in order, in `count` pods, as evenly as possible; in fewer if there are not so many chunks. Each
     component has pods of its own, at least one.
     """
-    parts = [[(chunk, 1) for chunk in chunks for _ in range(chunk.count)] for chunks in _components(spec.chunks)]
+    parts = [[(chunk, 1) for chunk in of_each_pod(chunks)] for chunks in _components(spec.chunks)]
     numbers = [1] * len(parts)
     for _ in range(min(count, sum(map(len, parts))) - len(parts)):
         fullest = max(range(len(parts)), key=lambda at: len(parts[at]) / numbers[at])

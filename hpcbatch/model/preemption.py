@@ -7,6 +7,9 @@ from enum import StrEnum
 from hpcbatch.dataclass import dataclass
 from hpcbatch.typed import Final
 
+MOST_PRIORITY: Final = 1023
+"""Of a queue of PBS."""
+
 
 class PreemptBy(StrEnum):
     """Slurm's PreemptType."""
@@ -27,10 +30,6 @@ class PreemptMode(StrEnum):
     )
 
 
-METHODS: Final = "SCRD"
-"""PBS's: suspend, checkpoint, requeue, delete. The first two are passed over."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreemptionConfig:
     by: PreemptBy = PreemptBy.NONE
@@ -47,7 +46,7 @@ class PreemptionConfig:
     express_priority: int = 150
     """How high: PBS's preempt_queue_prio."""
     order: str = "SCR"
-    """Of METHODS, those that are tried for a job of a lower queue, in turn. PBS's preempt_order."""
+    """How jobs of lower queues make room: PBS's preempt_order, see model.preempt_order."""
 
     def level(self, queue_priority: int | None) -> int:
         """Of a queue's jobs: they preempt those of lower levels. 0 is that of ordinary queues."""

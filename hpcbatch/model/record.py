@@ -96,7 +96,7 @@ class Alteration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suspension:
-    """A period in which the job's processes were stopped (qsig -s suspend, scontrol suspend)."""
+    """A period in which the job's processes were stopped (qsig -s suspend, scontrol suspend), or for another job."""
 
     start_time: datetime = field(metadata=stored("startTime", TIME))
     end_time: datetime | None = field(default=None, metadata=stored("endTime", TIME))
@@ -105,6 +105,8 @@ class Suspension:
         default=False, metadata=stored("resumed", BOOLEAN, description="It went on then; else its run ended so.")
     )
     """It was resumed; else its run ended while suspended."""
+    by: int = field(default=0, metadata=stored("by", COUNT, description="The job for which it was suspended."))
+    """0: it was suspended by request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +121,8 @@ class Preempted:
     """When its grace time is over, and it is ended."""
     mode: PreemptMode = field(metadata=stored("mode", enum(PreemptMode)))
     """CANCEL, REQUEUE or SUSPEND."""
+    otherwise: PreemptMode | None = field(default=None, metadata=stored("otherwise", enum(PreemptMode)))
+    """What becomes of one that is to be suspended, but cannot leave its CPUs to others; None: it runs on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,6 +142,9 @@ class Preempting:
     places: str = field(metadata=stored("places", string(most=MOST_TEXT)))
     """Where it is to start, as policy.planned writes places."""
     victims: tuple[Victim, ...] = field(default=(), metadata=stored("victims", list_of(struct(Victim), most=1000)))
+    is_ending: bool = field(
+        default=False, metadata=stored("ending", BOOLEAN, description="Those that might be suspended are ended.")
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -371,6 +378,28 @@ class JobStatus:
         return round(sum(max(0.0, (end - start).total_seconds()) for start, end in times))
 
     @property
+    def suspended_at(self) -> datetime | None:
+        """Since when it stands; None: it does not."""
+        last = self.suspensions[-1] if self.suspensions else None
+        return None if last is None or last.end_time is not None else last.start_time
+
+    @property
+    def stood_s(self) -> int:
+        """For how long this run was suspended before."""
+        began = self.start_time
+        over = [one for one in self.suspensions if one.end_time is not None]
+        if began is None or not over:
+            return 0
+        times = ((one.end_time or began) - max(one.start_time, began) for one in over)
+        return round(sum(max(0.0, time.total_seconds()) for time in times))
+
+    @property
+    def earlier_s(self) -> int:
+        """How long the runs took that were given up, as far as they are kept."""
+        runs = [(run.start_time, run.end_time) for run in self.past_runs]
+        return sum(max(0, round((end - start).total_seconds()) - self.suspended_s(start, end)) for start, end in runs)
+
+    @property
     def ran_before_suspension_s(self) -> float:
         """How long it had run when it was suspended last; 0 where it was not."""
         if self.start_time is None or not self.suspensions:
@@ -444,6 +473,11 @@ class Summary:
     """In which it may start, too, while it waits: `b,c`."""
     resources: str = field(default="", metadata=stored("resources", ANY_TEXT))
     """Further countable ones of all its chunks by the site's names: `fpga=1,gpu=8`."""
+    stood_s: int = field(default=0, metadata=stored("stoodSeconds", COUNT))
+    """For how long this run was suspended, but for the time since `suspended_at`."""
+    suspended_at: datetime | None = field(default=None, metadata=stored("suspendedTime", TIME))
+    earlier_s: int = field(default=0, metadata=stored("earlierSeconds", COUNT))
+    """How long its earlier runs took, without suspensions: fair share counts them."""
 
     @classmethod
     def of(cls, record: JobRecord) -> Summary:
@@ -462,4 +496,7 @@ class Summary:
             if record.status.state in WAITING
             else "",
             resources=",".join(f"{name}={amount}" for name, amount in total_resources(record.layout)),
+            stood_s=record.status.stood_s,
+            suspended_at=record.status.suspended_at,
+            earlier_s=record.status.earlier_s,
         )

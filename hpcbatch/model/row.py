@@ -80,7 +80,7 @@ class JobRow(NamedTuple):
     """Members that users hold individually; always empty in the row of a whole record."""
     nice: int = 0
     dependency: str = ""
-    """The open part of its dependency, as model.dependency.format_left writes it."""
+    """The open part of its dependency, as in DependencyProgress.left."""
     run_count: int = 0
     rerunnable: bool = True
     uid: int | None = None
@@ -104,6 +104,19 @@ class JobRow(NamedTuple):
     submit_host: str = ""
     components: str = ""
     """How many a heterogeneous job has; in the row of one of them `1/3` (dialects.slurm.component_records)."""
+    stood_s: int = 0
+    """For how long its run was suspended, but for the time since `suspended_at`."""
+    suspended_at: datetime | None = None
+    earlier_s: int = 0
+    """How long its earlier runs took, without suspensions."""
+
+    def ran_s(self, now: datetime) -> int:
+        """Wall-clock time that its run took so far, or altogether, without the time for which it was suspended."""
+        if self.start_time is None:
+            return 0
+        until = self.end_time or now
+        until = until if self.suspended_at is None else min(until, self.suspended_at)
+        return max(0, int((until - self.start_time).total_seconds()) - self.stood_s)
 
     @property
     def frees_cpus(self) -> bool:
@@ -276,6 +289,9 @@ COLUMNS: Final = (
     Column("UsedReservation", "string", ".status.reservation", {"used_reservation": _text}),
     Column("Resources", "string", ".status.summary.resources", {"resources": _text}),
     Column("Components", "string", ".spec.attributes.het_size", {"components": _text}),
+    Column("Stood", "integer", ".status.summary.stoodSeconds", {"stood_s": _number}),
+    Column("SuspendedAt", "string", ".status.summary.suspendedTime", {"suspended_at": parse_time}),
+    Column("Earlier", "integer", ".status.summary.earlierSeconds", {"earlier_s": _number}),
     Column("SubmitHost", "string", ".spec.submitHost", {"submit_host": _text}),
     Column("Dialect", "string", ".spec.dialect", {"dialect": _text}),
     Column("Server", "string", ".spec.server", {"server": lambda cell: cell or "localhost"}),
@@ -307,6 +323,10 @@ class NodeRow(NamedTuple):
     """`resv` or `maint` of one that is reserved now."""
     marks: frozenset[str] = frozenset()
     """Of an unschedulable node, what operators marked it as (model.node_marks.Mark); none: it is drained."""
+    extended: frozenset[tuple[str, int]] = frozenset()
+    """How many it has of Kubernetes' extended resources, such as GPUs."""
+    extended_used: frozenset[tuple[str, int]] = frozenset()
+    """Likewise what pods hold of them; where this user may see no pods, what jobs hold, by the site's names."""
 
     @property
     def host(self) -> str:

@@ -232,6 +232,8 @@ class SiteConfig:
     """Licence → how many there are; jobs that run never hold more together."""
     resources: Mapping[str, str] = field(default_factory=lambda: {"ngpus": "nvidia.com/gpu", "gpu": "nvidia.com/gpu"})
     """PBS resource or Slurm gres → Kubernetes' extended resource. Each of `accelerators` has its full name here."""
+    made_resources: frozenset[str] = frozenset()
+    """Names that operators have made by qmgr, which are among `licenses`, `node_properties` or `translations`, too."""
     topology: tuple[Level, ...] = ()
     """The levels of the network, the lowest first."""
     accelerators: tuple[Accelerator, ...] = ()
@@ -250,6 +252,9 @@ class SiteConfig:
     scheduler: Scheduler = Scheduler.VOLCANO
     own_scheduler_name: str = ""
     """The schedulerName of jobs' pods; "": the usual one of `scheduler`."""
+    interactive_scheduler: str = "default-scheduler"
+    """With Volcano, where the plan decides: the schedulerName of an interactive job's only pod, see policy.lone_pod;
+    `scheduler_name`: Volcano's scheduler places it, too."""
     place_timeout_s: int = 30
     """How long a job that was started may be without all its nodes, before it is taken back and planned anew."""
     launcher: Launcher = Launcher.SHARED

@@ -73,3 +73,5 @@ class Reason(StrEnum):
 
 KUEUE_SAYS = "Kueue: "
 """So begins the message of a job that waits for Kueue's quota; Kueue's own words follow."""
+KOORDINATOR_SAYS = "Koordinator: "
+"""The same of Koordinator's."""

@@ -7,17 +7,16 @@ from datetime import datetime, timedelta
 from enum import Enum
 
 from hpcbatch.dataclass import dataclass, field, replace
-from hpcbatch.dialects.port import Rules
 from hpcbatch.dialects.registry import door
+from hpcbatch.model.conditions import Group, parse_group, written
 from hpcbatch.model.dependency import (
-    MIRROR,
+    COUNTED,
     Dependency,
     DependencyKind,
     DependencyProgress,
     JobRef,
     Left,
     Wait,
-    format_left,
 )
 from hpcbatch.model.indices import Indices
 from hpcbatch.model.record import JobRecord, JobStatus
@@ -32,6 +31,28 @@ class Verdict(Enum):
     MET = 0
     WAITS = 1
     NEVER = 2
+    FOR_NOW = 3
+    """Of a part: it is so, and may not be so later."""
+
+
+_IS_SO = frozenset({Verdict.MET, Verdict.FOR_NOW})
+_NOTHING = Group(())
+_OPPOSITE = {
+    Verdict.MET: Verdict.NEVER,
+    Verdict.NEVER: Verdict.MET,
+    Verdict.WAITS: Verdict.FOR_NOW,
+    Verdict.FOR_NOW: Verdict.WAITS,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """How a job ended, as its record has it."""
+
+    state: JobState
+    reason: Reason
+    exit_code: int | None = None
+    exit_signal: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +68,8 @@ class Other:
     was_dropped: bool = False
     """It was deleted because its own dependency could never be met."""
     is_array: bool = False
+    ended: Ended | None = None
+    """How it ended; None: it has not, or that is not known any more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,9 +144,12 @@ class _Tally:
     """The results so far."""
 
     met: list[str] = field(default_factory=list)
-    left: list[Left] = field(default_factory=list)
-    open: int = 0
-    failed: int = 0
+    left: dict[str, Left] = field(default_factory=dict)
+    """The parts that are not met, by name."""
+    verdicts: dict[str, Verdict] = field(default_factory=dict)
+    """Of each part that the job waits for as a whole, by name."""
+    is_refused: bool = False
+    """Another job rejects a `before…` or `runone`."""
     due: datetime | None = None
     message: str = ""
     note: str = ""
@@ -144,29 +170,30 @@ def look(record: JobRecord, jobs: OtherJobs, now: datetime) -> Outlook | None:
     before = record.status.dependency or DependencyProgress()
     tally = _Tally()
     joined = tuple(dict.fromkeys([*map(Wait.parse, before.joined), *jobs.joined(record.job_id)]))
-    failed = frozenset(before.left.replace("?", ",").split(","))
+    failed = frozenset(parse_group(before.left).leaves)
     for wait in dict.fromkeys((*dependency.waits, *joined)):
         _add(tally, record, wait, jobs, now, joined=len(joined), failed=failed)
     for wait in (*dependency.befores, *dependency.rivals):
         if str(wait) in before.met:
             tally.met.append(str(wait))
         elif why := jobs.refuses(record, wait):
-            tally.failed, tally.message = tally.failed + 1, why
+            tally.is_refused, tally.message = True, why
         else:
             tally.met.append(str(wait))
     rules = door(record.spec.dialect).rules
-    verdict = _verdict(dependency, tally)
+    verdict = _verdict(dependency, joined, tally)
     if verdict is not Verdict.NEVER:
         verdict = _among(rivals, record, verdict, tally)
     is_over = verdict is Verdict.MET
-    left = [part for part in tally.left if not is_over or part.wait.kind in _BY_INDEX]
+    if is_over:
+        tally.left = {name: part for name, part in tally.left.items() if part.wait.kind in _BY_INDEX}
     notes = {Verdict.NEVER: tally.message or record.status.message, Verdict.WAITS: tally.note}
     return Outlook(
         verdict=verdict,
         progress=DependencyProgress(
             met=tuple(tally.met),
             joined=tuple(map(str, joined)),
-            left=format_left(left, is_any=dependency.is_any),
+            left=written(_left(dependency, tally)),
             followers=before.followers,
         ),
         look_again_s=None if tally.due is None or is_over else max(0.0, (tally.due - now).total_seconds()),
@@ -182,20 +209,21 @@ def _add(
     name, before = str(wait), record.status.dependency
     if before is not None and name in before.met:
         tally.met.append(name)
+        tally.verdicts[name] = Verdict.MET
         return
     is_array = f"{name}[]!" in failed
     if is_array or f"{name}!" in failed:
-        tally.failed += 1
-        tally.left.append(Left(wait=wait, has_failed=True, is_array=is_array))
+        tally.verdicts[name] = Verdict.NEVER
+        tally.left[name] = Left(wait=wait, has_failed=True, is_array=is_array)
         return
-    verdict, other = Verdict.WAITS, None
+    verdict, other, shown = Verdict.WAITS, None, wait
     if record.spec.array is not None and wait.kind in _BY_INDEX:
         other = jobs.find(wait.ref) if wait.ref is not None else None
-        tally.left.append(Left(wait=wait, is_array=other is not None and other.is_array))
+        tally.left[name] = Left(wait=wait, is_array=other is not None and other.is_array)
         return
     if wait.kind is DependencyKind.ON:
         verdict = Verdict.MET if joined >= wait.count else Verdict.WAITS
-        wait = replace(wait, count=wait.count - joined)
+        shown = replace(wait, count=wait.count - joined)
     elif wait.kind is DependencyKind.SINGLETON:
         verdict = Verdict.WAITS if jobs.has_earlier(record) else Verdict.MET
     elif wait.ref is not None:
@@ -203,46 +231,86 @@ def _add(
         other = jobs.find(
             wait.ref, is_all_begun=rules.after_waits_for_all_members and wait.kind is DependencyKind.AFTER
         )
-        verdict, due = _test(wait, other, rules, is_new=before is None, now=now)
+        verdict, due = _test(record, wait, other, jobs, now=now)
         if due is not None and (tally.due is None or due < tally.due):
             tally.due = due
+    if wait.is_not:
+        verdict = _OPPOSITE[verdict]
+    tally.verdicts[name] = verdict
     if verdict is Verdict.MET:
         tally.met.append(name)
+    if verdict in _IS_SO:
         return
-    part = Left(wait=wait, has_failed=verdict is Verdict.NEVER, is_array=other is not None and other.is_array)
-    tally.left.append(part)
+    part = Left(wait=shown, has_failed=verdict is Verdict.NEVER, is_array=other is not None and other.is_array)
+    tally.left[name] = part
     if part.has_failed:
-        tally.failed += 1
         tally.message = tally.message or door(record.spec.dialect).never_met(record, part, other is None)
-        return
-    tally.open += 1
-    if other is not None and other.never_ran:
+    elif other is not None and other.never_ran:
         tally.note = f"{wait.ref}.{record.spec.server} was deleted before it ran; qalter -W depend= lets this job go"
 
 
-def _verdict(dependency: Dependency, tally: _Tally) -> Verdict:
-    if dependency.is_any:
-        met = [name for name in tally.met if Wait.parse(name).kind not in MIRROR]
-        if met or not (tally.open or tally.failed):
-            return Verdict.MET
-        return Verdict.WAITS if tally.open else Verdict.NEVER
-    if tally.failed:
+def _verdict(dependency: Dependency, joined: Iterable[Wait], tally: _Tally) -> Verdict:
+    """What follows from the verdicts of the parts. One without a verdict is left to each member of the array."""
+    if tally.is_refused:
         return Verdict.NEVER
-    return Verdict.WAITS if tally.open else Verdict.MET
+
+    def of_group(group: Group) -> Verdict:
+        found = [
+            of_group(part) if isinstance(part, Group) else tally.verdicts[part]
+            for part in group.parts
+            if isinstance(part, Group) or part in tally.verdicts
+        ]
+        return _any(found) if group.is_any and found else _all(found)
+
+    return _all([of_group(dependency.group), of_group(Group(tuple(map(str, joined))))])
+
+
+def _all(verdicts: Sequence[Verdict]) -> Verdict:
+    if Verdict.NEVER in verdicts:
+        return Verdict.NEVER
+    return Verdict.WAITS if Verdict.WAITS in verdicts else Verdict.MET
+
+
+def _any(verdicts: Sequence[Verdict]) -> Verdict:
+    if not _IS_SO.isdisjoint(verdicts):
+        return Verdict.MET
+    return Verdict.WAITS if Verdict.WAITS in verdicts else Verdict.NEVER
+
+
+def _left(dependency: Dependency, tally: _Tally) -> Group:
+    """What is left, in the groups of the dependency: without what is met, and without a group of which one part is."""
+
+    def of_group(group: Group) -> Group:
+        parts: list[str | Group] = []
+        for each in group.parts:
+            part: str | Group = of_group(each) if isinstance(each, Group) else str(tally.left.get(each, ""))
+            if part not in ("", _NOTHING):
+                parts.append(part)
+            elif group.is_any:
+                return _NOTHING
+        return Group(tuple(parts), bool(parts) and group.is_any)
+
+    if dependency.expression:
+        return of_group(dependency.group)
+    return Group(tuple(map(str, tally.left.values())), dependency.is_any)
 
 
 def _test(
-    wait: Wait, other: Other | None, rules: Rules, *, is_new: bool, now: datetime
+    record: JobRecord, wait: Wait, other: Other | None, jobs: OtherJobs, *, now: datetime
 ) -> tuple[Verdict, datetime | None]:
     """Whether one job satisfies one part, and when time alone may change that.
 
     Recorded: Slurm lifts a dependency on an unknown job, PBS deletes the job that has it. A job that was deleted before
     it ran keeps its dependants waiting in PBS; one that was deleted for its own dependency takes them along.
     """
+    rules, is_new = door(record.spec.dialect).rules, record.status.dependency is None
     if other is None:
         return (Verdict.MET if rules.unknown_job_meets_dependency else Verdict.NEVER), None
     if rules.deleted_job_keeps_dependants and other.never_ran and not is_new:
         return (Verdict.NEVER if other.was_dropped else Verdict.WAITS), None
+    if wait.kind in COUNTED and wait.ref is not None:
+        members = jobs.members(wait.ref.job_id)
+        return (Verdict.NEVER if members is None else _counted(wait, members)), None
     if wait.kind is DependencyKind.AFTER:
         begun = other.started_at or other.ended_at
         if begun is None:
@@ -251,9 +319,45 @@ def _test(
         return (Verdict.MET, None) if due <= now else (Verdict.WAITS, due)
     if other.ended_at is None:
         return Verdict.WAITS, None
+    if wait.kind is DependencyKind.AFTER_CODE:
+        return (Verdict.MET if _has_code(record, wait, other) else Verdict.NEVER), None
     if wait.kind is DependencyKind.AFTER_ANY or other.is_ok is not (wait.kind is DependencyKind.AFTER_NOT_OK):
         return Verdict.MET, None
     return Verdict.NEVER, None
+
+
+def _has_code(record: JobRecord, wait: Wait, other: Other) -> bool:
+    """Whether the job ended otherwise than well, with a code as the dependency wants it. An array has no code."""
+    end = other.ended
+    if other.is_ok or end is None or other.is_array:
+        return False
+    code = door(record.spec.dialect).exit_code(end.state, end.reason, end.exit_code, end.exit_signal)
+    return code is not None and within(wait.compare, code, code) is True
+
+
+def _counted(wait: Wait, members: Members) -> Verdict:
+    """Whether as many members of an array have ended so, for good, for now, not yet, or can never."""
+    ok, not_ok, total = len(members.succeeded), len(members.failed), len(members.all)
+    least = {DependencyKind.NUM_OK: ok, DependencyKind.NUM_NOT_OK: not_ok}.get(wait.kind, ok + not_ok)
+    most = least + total - ok - not_ok
+    for_good = within(wait.compare, least, most)
+    if for_good is not None:
+        return Verdict.MET if for_good else Verdict.NEVER
+    return Verdict.FOR_NOW if within(wait.compare, least, least) else Verdict.WAITS
+
+
+def within(compare: str, least: int, most: int) -> bool | None:
+    """Whether a number between the two compares so (`>=5`); None: some do, others do not."""
+    number = compare.lstrip("=!<>")
+    op, wanted = compare.removesuffix(number), int(number)
+    if op == "!=":
+        is_equal = within(f"=={wanted}", least, most)
+        return None if is_equal is None else not is_equal
+    lowest = wanted + (op == ">") if op in {">", ">=", "=="} else least
+    greatest = wanted - (op == "<") if op in {"<", "<=", "=="} else most
+    if lowest <= least and most <= greatest:
+        return True
+    return False if most < lowest or greatest < least else None
 
 
 def _among(rivals: Sequence[Rival], record: JobRecord, verdict: Verdict, tally: _Tally) -> Verdict:

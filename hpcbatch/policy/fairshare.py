@@ -40,19 +40,45 @@ class Run(NamedTuple):
     """`gpu=8`: further ones by the site's names."""
 
 
+class Times(NamedTuple):
+    """In seconds since the epoch; None: not yet."""
+
+    start_s: float | None
+    end_s: float | None
+    stood_s: float = 0
+    """How long it was suspended, but for the time since `suspended_s`."""
+    suspended_s: float | None = None
+    earlier_s: float = 0
+    """How long its earlier runs took."""
+
+    def held(self, now_s: float) -> tuple[float, float] | None:
+        """From when to when it counts as one run: earlier ones as if they were just before it, and shorter by the time
+        for which it was suspended. None: it never ran."""
+        end_s = now_s if self.end_s is None else self.end_s
+        if self.start_s is None:
+            return (end_s - self.earlier_s, end_s) if self.earlier_s else None
+        if self.suspended_s is not None:
+            end_s = min(end_s, self.suspended_s)
+        return self.start_s + self.stood_s - self.earlier_s, end_s
+
+
 def run_of(row: JobRow, now: datetime) -> Run | None:
-    """None of one that has not started, counts for no account, or is an array, whose members have rows."""
-    if row.start_time is None or not row.account or row.array_indices:
+    """None of one that never started, counts for no account, or is an array, whose members have rows."""
+    if not row.account or row.array_indices:
         return None
-    end = row.end_time or now
+    start, end, suspended = (
+        None if time is None else time.timestamp() for time in (row.start_time, row.end_time, row.suspended_at)
+    )
+    held = Times(start, end, row.stood_s, suspended, row.earlier_s).held(now.timestamp())
+    if held is None:
+        return None
     return Run(
         row.user,
         row.account,
         row.qos,
         row.queue,
         row.cpus,
-        row.start_time.timestamp(),
-        end.timestamp(),
+        *held,
         row.nodes,
         row.mem_bytes or 0,
         row.resources,

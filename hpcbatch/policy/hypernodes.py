@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from hpcbatch.model.grouping import tier_label
 from hpcbatch.typed import Any
+from hpcbatch.volcano.labels import label_selector
 
 Object = dict[str, Any]
 _Nodes = Mapping[str, Mapping[str, str]]
@@ -59,20 +60,5 @@ def _by_pattern(pattern: str, nodes: _Nodes) -> set[str]:
 
 def _meets(labels: Mapping[str, str], selector: Object) -> bool:
     """Kubernetes' LabelSelector, of which an empty one selects nothing here."""
-    exact, lines = selector.get("matchLabels") or {}, selector.get("matchExpressions") or ()
-    return bool(exact or lines) and exact.items() <= labels.items() and all(_meets_line(labels, line) for line in lines)
-
-
-def _meets_line(labels: Mapping[str, str], line: Object) -> bool:
-    value, values = labels.get(line["key"]), line.get("values") or ()
-    match line["operator"]:
-        case "In":
-            return value in values
-        case "NotIn":
-            return value not in values
-        case "Exists":
-            return value is not None
-        case "DoesNotExist":
-            return value is None
-        case _:
-            return False
+    lines = label_selector(selector) or ()
+    return bool(lines) and all(line.matches(labels) for line in lines)

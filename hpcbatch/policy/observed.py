@@ -63,6 +63,8 @@ class PodView:
     is_deleting: bool = False
     is_lost: bool = False
     """Its node or its engine was lost, or it was evicted: nobody requested its end."""
+    is_refused: bool = False
+    """Its node had no room for it, as two schedulers had given that away at once; it is lost then, too."""
     is_preempted: bool = False
     """The scheduler evicted it for a job of higher priority; it is lost then, too."""
     is_set_down: bool = False

@@ -10,9 +10,11 @@ import math
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
+from hpcbatch.dataclass import replace
 from hpcbatch.model.accounts import Qos
+from hpcbatch.model.preempt_order import borders_s, methods_of
 from hpcbatch.model.preemption import PreemptBy, PreemptMode
-from hpcbatch.model.record import JobRecord, Preempted
+from hpcbatch.model.record import JobRecord, JobStatus, Preempted
 from hpcbatch.model.site import QueueConfig, SiteConfig
 from hpcbatch.model.spec import Sharing
 from hpcbatch.model.state import JobState
@@ -64,19 +66,29 @@ class Preemptions:
         """None: it is not ended for others, at least not now."""
         status = record.status
         is_running = status.state is JobState.RUNNING and status.preempted is None and not status.is_rerunning
-        if not is_running or status.start_time is None:
+        if not is_running or status.start_time is None or not any(self._classes(record)):
             return None
-        classes = frozenset(name for name in self._classes(record) if self._manner(record, name) is not None)
-        if not classes:
-            return None
-        manners = [self._manner(record, name) for name in classes]
-        is_suspended = any(manner is not None and manner.mode is PreemptMode.SUSPEND for manner in manners)
-        started_s, is_of_slurm = status.start_time.timestamp(), any(not name.startswith(_LEVEL) for name in classes)
+        walltime_s, exempt_s = record.status.walltime_s, self.exempt_s(record)
+        stood_s = sum(((one.end_time or one.start_time) - one.start_time).total_seconds() for one in status.suspensions)
+        start_s = status.start_time.timestamp()
+        found: Yields | None = None
+        for border_s in (*reversed(borders_s(self._config.order, walltime_s)), None):
+            own = self._yields_at(record, start_s, border_s or 0, found)
+            is_exempt = exempt_s and any(not name.startswith(_LEVEL) for name in own.classes)
+            begins_s = -math.inf if border_s is None else start_s + stood_s + border_s
+            found = replace(own, since_s=max(begins_s, start_s + exempt_s) if is_exempt else begins_s)
+        return found if found and (found.classes or found.later) else None
+
+    def _yields_at(self, record: JobRecord, start_s: float, ran_s: float, later: Yields | None) -> Yields:
+        manners = {name: self._manner(record, name, ran_s) for name in self._classes(record)}
+        suspended = [name for name, manner in manners.items() if manner and manner.mode is PreemptMode.SUSPEND]
+        ends = [self._manner(record, name, ran_s, without="S") for name in suspended if name.startswith(_LEVEL)]
         return Yields(
-            classes=classes,
-            order=self._order(record, started_s),
-            since_s=started_s + self.exempt_s(record) if is_of_slurm and self.exempt_s(record) else -math.inf,
-            frees=_CPUS if is_suspended else None,
+            classes=frozenset(name for name, manner in manners.items() if manner is not None),
+            order=self._order(record, start_s),
+            frees=_CPUS if suspended else None,
+            may_end=len(ends) == len(suspended) > 0 and all(ends),
+            later=later,
         )
 
     def exempt_s(self, record: JobRecord) -> int:
@@ -87,12 +99,23 @@ class Preemptions:
 
     def preempted(self, record: JobRecord, by: JobRecord, now: datetime) -> Preempted | None:
         """What becomes of a running job that was chosen for another one; None if it is not to be ended for that."""
-        may = self.preempts(by)
-        found = [manner for name in self._classes(record) if name in may and (manner := self._manner(record, name))]
-        if not found:
+        may, ran_s = self.preempts(by), _ran_s(record.status, now)
+        name = next((one for one in self._classes(record) if one in may and self._manner(record, one, ran_s)), "")
+        found, then = self._manner(record, name, ran_s), self._manner(record, name, ran_s, without="S")
+        is_ending = by.status.preempting is not None and by.status.preempting.is_ending
+        if is_ending and name.startswith(_LEVEL):
+            found = then or found
+        if not name or found is None:
             return None
-        end = now + timedelta(seconds=found[0].grace_s)
-        return Preempted(by=by.job_id, time=now, end_time=end, mode=found[0].mode)
+        end = now + timedelta(seconds=found.grace_s)
+        is_suspended = found.mode is PreemptMode.SUSPEND
+        return Preempted(
+            by=by.job_id,
+            time=now,
+            end_time=end,
+            mode=found.mode,
+            otherwise=then.mode if is_suspended and then is not None else None,
+        )
 
     def _qos(self, record: JobRecord) -> Qos | None:
         return self._owners.accounts.qos.get(self._owners.qos_of(record))
@@ -108,15 +131,18 @@ class Preemptions:
             if len(self._levels) > 1:
                 yield f"{_LEVEL}{self.level(queue)}"
 
-    def _manner(self, record: JobRecord, name: str) -> _Manner | None:
-        """As a job of this class."""
+    def _manner(self, record: JobRecord, name: str, ran_s: float, *, without: str = "") -> _Manner | None:
+        """As a job of this class; None: it does not yield. `without`: letters of PBS's methods that do not help."""
         config, queue, qos = self._config, self._site.queue(record.queue), self._qos(record)
         may_run_again = record.spec.rerunnable and record.spec.interactive is None
+        may_stand = self.suspends and record.spec.sharing is not Sharing.EXCLUSIVE
         if name.startswith(_LEVEL):
-            possible = {"R": PreemptMode.REQUEUE} if may_run_again else {}
-            possible |= {"D": PreemptMode.CANCEL}
-            mode = next((possible[letter] for letter in config.order if letter in possible), PreemptMode.OFF)
-            return None if mode is PreemptMode.OFF else _Manner(mode, 0)
+            possible = {"D": PreemptMode.CANCEL}
+            possible |= {"R": PreemptMode.REQUEUE} if may_run_again else {}
+            possible |= {"S": PreemptMode.SUSPEND} if may_stand else {}
+            letters = methods_of(config.order, record.status.walltime_s, ran_s)
+            modes = [possible[letter] for letter in letters if letter in possible and letter not in without]
+            return _Manner(modes[0], 0) if modes else None
         if name.startswith(_QOS):
             word, grace_s = ("", 0) if qos is None else (qos.preempt_mode.lower(), qos.grace_s)
         else:
@@ -128,7 +154,7 @@ class Preemptions:
                 return _Manner(PreemptMode.CANCEL, grace_s)
             case PreemptMode.REQUEUE:
                 return _Manner(PreemptMode.REQUEUE if may_run_again else PreemptMode.CANCEL, grace_s)
-            case PreemptMode.SUSPEND if self.suspends and record.spec.sharing is not Sharing.EXCLUSIVE:
+            case PreemptMode.SUSPEND if may_stand and "S" not in without:
                 return _Manner(PreemptMode.SUSPEND, 0)
             case PreemptMode.SUSPEND:
                 return _Manner(PreemptMode.REQUEUE, grace_s) if may_run_again else None
@@ -146,3 +172,10 @@ class Preemptions:
             case PreemptBy.NONE:
                 return level, -started_s, -record.job_id
         return rank, level, -started_s if config.youngest_first else nodes, -record.job_id
+
+
+def _ran_s(status: JobStatus, now: datetime) -> float:
+    """How long its run has been running, 0 at least: a clock may have been set back."""
+    if status.start_time is None:
+        return 0.0
+    return max(0.0, (now - status.start_time).total_seconds() - status.suspended_s(status.start_time, now))

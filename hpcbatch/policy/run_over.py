@@ -55,6 +55,8 @@ def when_over(seen: Observed, first: PodView | None) -> Decision:
         return Decision(status=cut_short(seen, Reason.LAUNCH_FAILED, why, first))
     lost_by = Reason.PREEMPTED if any(pod.is_preempted for pod in seen.pods) else Reason.NODE_LOST
     has_started = seen.record.status.start_time is not None or any(pod.started_at for pod in seen.pods)
+    if any(pod.is_refused for pod in seen.pods) and not any(pod.has_begun for pod in seen.pods):
+        has_started = False  # the script waits until all pods run
     if lost and (spec.rerunnable or not (has_started or seen.is_barred)):
         again = replace(
             seen.record.status,
@@ -148,6 +150,8 @@ def _lost_pod_text(seen: Observed, first: PodView | None, culprit: PodView | Non
     if preempted is not None:
         return f"pod {preempted.name} on node {node_of(status, preempted)}{PREEMPTED}for a job of more weight"
     lost = next((pod for pod in seen.pods if pod.is_lost), None)
+    if lost is not None and lost.is_refused:
+        return f"node {node_of(status, lost)} had no room for pod {lost.name} ({lost.problem})"
     if lost is not None:
         return f"pod {lost.name} on node {node_of(status, lost)} was lost"
     if (down := next((pod for pod in seen.pods if pod.is_set_down), None)) is not None:

@@ -12,7 +12,6 @@ from hpcbatch.model.preemption import PreemptMode
 from hpcbatch.model.record import JobStatus
 from hpcbatch.model.row import CPUS_STAY
 from hpcbatch.model.state import JobState, Reason
-from hpcbatch.policy.again import may_run_again
 from hpcbatch.policy.observed import Observed
 from hpcbatch.policy.preempted import is_grace_over, to_end
 from hpcbatch.typed import Final
@@ -34,10 +33,10 @@ def as_it_stands(seen: Observed, running: JobStatus) -> JobStatus:
     is_chosen = is_suspended_for_another(before) and is_grace_over(before, seen.now)
     if is_chosen and seen.why_not_freed and not seen.is_suspended:
         # to stop it would help nobody
-        if not may_run_again(seen.record.spec):
+        chosen = running.preempted
+        if chosen is None or chosen.otherwise is None:
             return replace(_running(running), message=_stay(seen.why_not_freed))
-        preempted = running.preempted and replace(running.preempted, mode=PreemptMode.REQUEUE)
-        return to_end(replace(running, preempted=preempted))
+        return to_end(replace(running, preempted=replace(chosen, mode=chosen.otherwise)))
     if is_chosen or seen.is_suspended:
         return _freeing(seen, running)
     return _running(running)

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 
 from hpcbatch.dataclass import replace
+from hpcbatch.model.chunk import of_each_pod
 from hpcbatch.model.record import ExecHost, HostUsage, JobStatus
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.model.warning import with_warning
@@ -91,7 +92,7 @@ def _cpus_of_pods(seen: Observed) -> dict[int, int]:
     where it has a whole node.
     """
     first = 1 if any(pod.is_launcher for pod in seen.pods) else 0
-    each = (chunk.cpus for chunk in seen.record.status.layout for _ in range(chunk.count))
+    each = (chunk.cpus for chunk in of_each_pod(seen.record.status.layout))
     return dict(enumerate(each, first))
 
 

@@ -5,11 +5,18 @@ from __future__ import annotations
 from datetime import datetime
 
 from hpcbatch.dataclass import replace
+from hpcbatch.model.preemption import PreemptMode
 from hpcbatch.model.record import JobStatus, Suspension
 from hpcbatch.model.state import JobState
 
 KEPT = 100
 """How many of a job's last suspensions are kept: its record must not grow without limit."""
+
+
+def suspended_for(status: JobStatus) -> int:
+    """The job for which it is suspended; 0: none."""
+    chosen = status.preempted
+    return chosen.by if chosen is not None and chosen.mode is PreemptMode.SUSPEND else 0
 
 
 def with_suspensions(before: JobStatus, after: JobStatus, now: datetime) -> JobStatus:
@@ -26,5 +33,5 @@ def with_suspensions(before: JobStatus, after: JobStatus, now: datetime) -> JobS
         is_resumed = after.state is JobState.RUNNING and is_same_run
         known = (*known[:-1], replace(known[-1], end_time=end, is_resumed=is_resumed))
     if is_suspended:
-        known = (*known, Suspension(start_time=max(now, after.start_time or now)))[-KEPT:]
+        known = (*known, Suspension(start_time=max(now, after.start_time or now), by=suspended_for(after)))[-KEPT:]
     return replace(after, suspensions=known)

@@ -25,6 +25,8 @@ Object = dict[str, Any]
 
 # Reasons that the kubelet, the node and taint controllers and the eviction API set when they end a pod.
 _LOST_REASONS = frozenset({"NodeLost", "NodeShutdown", "Evicted", "Preempting", "Terminated", "ContainerStatusUnknown"})
+# How the reasons begin with which a kubelet does not take a pod that was given more than is free on its node.
+_REFUSED = ("OutOf", "UnexpectedAdmissionError")
 # Reasons that kube-scheduler and Volcano set for pods preempted by others; older Volcanos only the last.
 _PREEMPTED = frozenset({("DisruptionTarget", "True", "PreemptionByScheduler"), ("Ready", "False", "Evict")})
 _STARTING = frozenset({"", "ContainerCreating", "PodInitializing"})
@@ -200,6 +202,7 @@ def _pod_view(
         phase=status.get("phase", "Pending"),
         is_deleting=is_deleting,
         is_lost=is_lost,
+        is_refused=_is_refused(status),
         is_preempted=was_preempted or is_preempted(status),
         is_set_down=is_set_down,
         is_out_of_memory=(ended is not None and ended.get("reason") == "OOMKilled")
@@ -231,6 +234,14 @@ def _bound_at(status: Object) -> datetime | None:
         if condition["type"] == "PodScheduled" and condition["status"] == "True" and condition["lastTransitionTime"]:
             return parse_rfc3339(condition["lastTransitionTime"])
     return parse_rfc3339(status["startTime"]) if status.get("startTime") else None
+
+
+def why_unplaced(pod: Object) -> str:
+    """What its scheduler says of a pod that has no node."""
+    for condition in (pod.get("status") or {}).get("conditions") or ():
+        if condition["type"] == "PodScheduled" and condition["status"] == "False":
+            return str(condition.get("message") or "")
+    return ""
 
 
 def problem_from_events(events: Iterable[Object]) -> str:
@@ -267,9 +278,16 @@ def _is_lost(status: Object, ended: Object) -> bool:
     return (
         disrupted
         or is_preempted(status)
+        or _is_refused(status)
         or status.get("reason") in _LOST_REASONS
         or ended.get("reason") in _LOST_REASONS
     )
+
+
+def _is_refused(status: Object) -> bool:
+    """Whether its node had no room for it. None of its containers has begun."""
+    has_begun = bool(status.get("containerStatuses"))
+    return status.get("phase") == "Failed" and not has_begun and status.get("reason", "").startswith(_REFUSED)
 
 
 def _problem(status: Object, state: Object) -> str:

@@ -34,7 +34,7 @@ def _preemption(row: JobRow, status: JobStatus, zone: tzinfo | None) -> list[str
     found, last = [], next((run for run in reversed(status.past_runs) if run.was_preempted), None)
     is_suspended = status.preempted is not None and status.preempted.mode is PreemptMode.SUSPEND
     if status.preempted is not None and is_suspended and not row.state.is_final:
-        found.append(f"It is suspended for job {status.preempted.by}, and goes on when its CPUs are free again.")
+        found.append(f"It is suspended for job {status.preempted.by}.")
     elif status.preempted is not None and not row.state.is_final:
         by, end = status.preempted.by, _at(status.preempted.end_time, zone)
         found.append(f"It was chosen to make room for job {by}, and is ended{end}.")

@@ -4,10 +4,12 @@
 # POSIX sh only (dash, busybox sh and bash are tested), so that it works in any image.
 #
 # $HPCBATCH_ROOT (default /hpcbatch) holds
-#   runner/  these files                 conf/  job.sh, arguments, environment, hosts: written by volcano/job_conf.py
+#   runner/  these files
 #   job/     script and environment as submitted (first pod only)
+#     conf/      job.sh, arguments, environment, hosts: written by volcano/job_conf.py
+#     requests/  requests to the running job (first pod only)
 #   ssh/     the ssh plugin's keys (jobs of several pods)
-#   run/     an empty directory to work in      requests/  requests to the running job (first pod only)
+#   run/     an empty directory to work in
 
 trap 'exit 143' TERM INT # the pod's first process would not be ended by them
 root=${HPCBATCH_ROOT:-/hpcbatch}
@@ -17,7 +19,7 @@ root=${HPCBATCH_ROOT:-/hpcbatch}
 . "$root/runner/usage.sh"
 . "$root/runner/step_usage.sh"
 . "$root/runner/worlds.sh"
-. "$root/conf/job.sh"
+. "$root/job/conf/job.sh"
 
 if [ "$1" = master ] && [ -n "$interactive" ]; then
   . "$root/runner/await.sh"

@@ -88,6 +88,7 @@ SITE_KEYS: Final = (
     "backfillDepth",
     "scheduler",
     "schedulerName",
+    "interactiveScheduler",
     "placeTimeout",
     "unsupported",
     "unknownQueues",

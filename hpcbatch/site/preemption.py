@@ -6,7 +6,9 @@ from collections.abc import Callable
 
 import yaml
 
-from hpcbatch.model.preemption import METHODS, PreemptBy, PreemptionConfig, PreemptMode
+from hpcbatch.errors import HpcBatchError
+from hpcbatch.model.preempt_order import bands_of
+from hpcbatch.model.preemption import MOST_PRIORITY, PreemptBy, PreemptionConfig, PreemptMode
 from hpcbatch.model.queue_fields import MOST_DEPTH
 from hpcbatch.site.yaml_fields import Fields, UnfitError, boolean, number, text
 from hpcbatch.typed import Any, Final
@@ -16,7 +18,7 @@ KEYS: Final = (
     *("byQueuePriority", "queuePriority", "order"),
 )
 QUEUE_KEYS: Final = ("priorityTier", "preemptMode", "graceTime", "priority", "backfillDepth")
-LEAST_PRIORITY, MOST_PRIORITY = -1024, 1023
+LEAST_PRIORITY: Final = -1024
 """Of a queue of PBS."""
 _MOST_TIER = 65533
 
@@ -78,7 +80,9 @@ def mode(node: yaml.Node) -> PreemptMode:
 
 
 def _order(node: yaml.Node) -> str:
-    word = text(node).upper()
-    if not word or not set(word) <= set(METHODS) or len(set(word)) < len(word):
-        raise UnfitError(f"expected some of the letters {METHODS}, each once, found {word}")
-    return word
+    words = " ".join(text(node).upper().split())
+    try:
+        bands_of(words)
+    except HpcBatchError as error:
+        raise UnfitError(str(error)) from None
+    return words

@@ -31,6 +31,7 @@ def read_scheduler(
     return {
         "scheduler": fields.take("scheduler", scheduler, defaults.scheduler),
         "own_scheduler_name": fields.take("schedulerName", _scheduler_name, defaults.own_scheduler_name),
+        "interactive_scheduler": fields.take("interactiveScheduler", _scheduler_name, defaults.interactive_scheduler),
         "place_timeout_s": fields.take("placeTimeout", duration, defaults.place_timeout_s),
     }
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from copy import deepcopy
 from typing import Any
 
+from hpcbatch.clone import clone
 from hpcbatch.errors import ApiError, HpcBatchError
 from hpcbatch.units import parse_quantity
 from hpcbatch.volcano.amounts import lacking, read_amounts
@@ -367,7 +367,7 @@ def mutate_queue(queue: Object) -> Object:
         check_shape(queue.get("spec") or {}, QUEUE_SPEC, "spec")
     except HpcBatchError as error:
         raise _denied(_MUTATE_QUEUE, str(error)) from None
-    queue = deepcopy(queue)
+    queue = clone(queue)
     spec = queue.setdefault("spec", {})
     if not spec.get("weight"):
         spec["weight"] = 1
@@ -465,7 +465,7 @@ def _go_resources(amounts: Mapping[str, int]) -> str:
 def mutate_pod_group(group: Object, namespace_annotations: Mapping[str, str]) -> Object:
     """A namespace may set the queue of its PodGroups that name none."""
     group = {**group}
-    spec = group["spec"] = deepcopy(group.get("spec") or {})
+    spec = group["spec"] = clone(group.get("spec") or {})
     if isinstance(spec, dict) and spec.get("queue") in {None, "", "default"}:
         spec["queue"] = namespace_annotations.get("scheduling.volcano.sh/queue-name") or "default"
     return group

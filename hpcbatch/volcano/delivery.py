@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
 from typing import Any
 
+from hpcbatch.clone import clone
 from hpcbatch.model.site import SiteConfig
 from hpcbatch.volcano.pod_needs import DEVICES_ANNOTATION, MASTER_TASK, launcher_resources
 
@@ -17,7 +17,7 @@ def delivery_name(job_name: str) -> str:
 
 def delivery(volcano_job: Object, site: SiteConfig) -> Object:
     """One pod like the first of `volcano_job`, with the same user, image and volumes; it only renames files."""
-    made = deepcopy(volcano_job)
+    made: Object = clone(volcano_job)
     made["metadata"]["name"] = delivery_name(made["metadata"]["name"])
     task = next(task for task in made["spec"]["tasks"] if task["name"] == MASTER_TASK)
     task["replicas"] = 1

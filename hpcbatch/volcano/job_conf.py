@@ -25,6 +25,8 @@ Object = dict[str, Any]
 _DEFAULT_UMASK = 0o022
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _LIMIT = re.compile(r"[a-z]{1,16}", re.ASCII)
+_ALWAYS: Final = ("job.sh", "arguments", "environment", "nodefile", "hostfile", "hydra")
+_AT_TIMES: Final = ("gpufile", "passwd", "group", "modules", "has_run")
 NO_POD: Final = "withdrawn"
 
 
@@ -41,6 +43,12 @@ def first_pod(configmap: Mapping[str, Any]) -> str | None:
     """Uid of the only pod that may start the script, from a job's ConfigMap; NO_POD: none may; None: undecided."""
     uid: str | None = configmap.get("data", {}).get("has_run")
     return uid
+
+
+def conf_items() -> tuple[list[Object], list[Object]]:
+    """Items of a projected volume: the files of each job's ConfigMap, and those that some have, or get later."""
+    always, at_times = ([{"key": key, "path": f"conf/{key}"} for key in keys] for keys in (_ALWAYS, _AT_TIMES))
+    return always, at_times
 
 
 def configmap(job: PlacedJob, setup: RunSetup, site: SiteConfig, *, namespace: str, export_none: bool) -> Object:

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Any
 
 from hpcbatch.dataclass import dataclass, replace
-from hpcbatch.model.chunk import Chunk
+from hpcbatch.model.chunk import Chunk, of_each_pod
 from hpcbatch.model.placed import PlacedJob, PlacedPod
 from hpcbatch.model.site import Launcher
 from hpcbatch.volcano.pod_needs import MASTER_TASK
@@ -54,7 +54,7 @@ def pods(job_id: int, layout: Sequence[Chunk], launcher: Launcher = Launcher.SHA
     dedicated launcher has that name; all others are workers, with one task for each row of equal chunks:
     `job-12-mpiworker-0`, `job-12-mpiworker2-0` …
     """
-    single = [replace(chunk, count=1) for chunk in layout for _ in range(chunk.count)]
+    single = [replace(chunk, count=1) for chunk in of_each_pod(layout)]
     placed = []
     if launcher is Launcher.SHARED:
         placed.append(PlacedPod(host=script_host(job_id), chunk=single.pop(0)))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from copy import deepcopy
 
+from hpcbatch.clone import clone
 from hpcbatch.volcano.amounts import Amounts, Object, add, pod_limits, pod_requests, write_amounts
 from hpcbatch.volcano.plugins.base import JobPlugin, owner_reference, pod_name
 
@@ -77,7 +77,7 @@ def build_pod(job: Object, task: Object, index: int, plugins: Iterable[JobPlugin
             "annotations": (template_meta.get("annotations") or {}) | annotations,
             "ownerReferences": [owner_reference(job)],
         },
-        "spec": deepcopy(template.get("spec") or {}),
+        "spec": clone(template.get("spec") or {}),
     }
     if not pod["spec"].get("schedulerName"):
         pod["spec"]["schedulerName"] = spec["schedulerName"]

@@ -12,40 +12,9 @@ from typing import Any
 
 from hpcbatch.dataclass import dataclass, field
 from hpcbatch.volcano.amounts import Amounts, held_requests, lacking, read_amounts
+from hpcbatch.volcano.labels import Expression, Selector, expressions, label_selector
 
 Object = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Expression:
-    """One line of a label selector, node selector or matchFields."""
-
-    key: str
-    operator: str
-    values: frozenset[str] = frozenset()
-
-    def matches(self, labels: Mapping[str, str]) -> bool:
-        value = labels.get(self.key)
-        match self.operator:
-            case "In":
-                return value in self.values
-            case "NotIn":
-                return value not in self.values
-            case "Exists":
-                return value is not None
-            case "DoesNotExist":
-                return value is None
-            case "Gt" | "Lt":
-                (bound,) = self.values
-                try:
-                    number, limit = int(value or ""), int(bound)
-                except ValueError:
-                    return False
-                return number > limit if self.operator == "Gt" else number < limit
-        return False  # an operator that the API's validation rejects
-
-
-Selector = tuple[Expression, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +155,7 @@ def _needs(pod: Object, namespace: str) -> Needs:
         affinity=_pod_terms((affinity.get("podAffinity") or {}).get(required), namespace),
         anti_affinity=_pod_terms((affinity.get("podAntiAffinity") or {}).get(required), namespace),
         spread=tuple(
-            Spread(entry["topologyKey"], entry["maxSkew"], _or_nothing(_selector(entry.get("labelSelector"))))
+            Spread(entry["topologyKey"], entry["maxSkew"], _or_nothing(label_selector(entry.get("labelSelector"))))
             for entry in spec.get("topologySpreadConstraints") or ()
             if entry.get("whenUnsatisfiable") == "DoNotSchedule"
         ),
@@ -203,20 +172,8 @@ def _needs(pod: Object, namespace: str) -> Needs:
     )
 
 
-def _expressions(entries: Iterable[Object] | None) -> Selector:
-    return tuple(Expression(e["key"], e["operator"], frozenset(e.get("values") or ())) for e in entries or ())
-
-
 def _node_term(term: Object) -> NodeTerm:
-    return NodeTerm(_expressions(term.get("matchExpressions")), _expressions(term.get("matchFields")))
-
-
-def _selector(selector: Object | None) -> Selector | None:
-    """None for an absent selector, which matches nothing."""
-    if selector is None:
-        return None
-    exact = [Expression(key, "In", frozenset({text})) for key, text in (selector.get("matchLabels") or {}).items()]
-    return (*exact, *_expressions(selector.get("matchExpressions")))
+    return NodeTerm(expressions(term.get("matchExpressions")), expressions(term.get("matchFields")))
 
 
 def _or_nothing(selector: Selector | None) -> Selector:
@@ -226,8 +183,8 @@ def _or_nothing(selector: Selector | None) -> Selector:
 def _pod_terms(terms: Sequence[Object] | None, namespace: str) -> tuple[PodTerm, ...]:
     found = []
     for term in terms or ():
-        selector = _selector(term.get("labelSelector"))
-        names, others = frozenset(term.get("namespaces") or ()), _selector(term.get("namespaceSelector"))
+        selector = label_selector(term.get("labelSelector"))
+        names, others = frozenset(term.get("namespaces") or ()), label_selector(term.get("namespaceSelector"))
         if not names and others is None:
             names = frozenset({namespace})
         found.append(PodTerm(term["topologyKey"], _or_nothing(selector), names, others))

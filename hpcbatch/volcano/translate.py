@@ -21,7 +21,7 @@ from hpcbatch.model.site import Launcher, Policy, QueueConfig, SiteConfig
 from hpcbatch.model.spec import MAX_WEIGHT, JobSpec
 from hpcbatch.volcano import pod_needs
 from hpcbatch.volcano.device_claims import claim_templates, template_name
-from hpcbatch.volcano.job_conf import configmap
+from hpcbatch.volcano.job_conf import conf_items, configmap
 from hpcbatch.volcano.job_names import (
     LAUNCHER_LABEL,
     TaskPods,
@@ -154,7 +154,8 @@ def validate(obj: Mapping[str, Any]) -> None:
             raise HpcBatchError(
                 f"{name!r} cannot be a name in Kubernetes: expected up to 63 lower-case letters, digits and inner '-'"
             )
-    _check_texts(obj)
+    if not _is_utf8(obj):
+        _check_texts(obj)
     if obj["kind"] == "ConfigMap":
         size = sum(len(text.encode()) for text in obj["data"].values())
         if size > _MAX_CONFIGMAP:
@@ -167,6 +168,15 @@ def _names(obj: Mapping[str, Any]) -> list[str]:
     for task in obj.get("spec", {}).get("tasks", ()):
         names += [task["name"], f"{metadata['name']}-{task['name']}-{max(0, task['replicas'] - 1)}"]
     return names
+
+
+def _is_utf8(obj: Mapping[str, Any]) -> bool:
+    """Whether all its texts are, for sure: in one look, which names none of them."""
+    try:
+        json.dumps(obj, ensure_ascii=False).encode()
+    except (UnicodeEncodeError, TypeError):
+        return False
+    return True
 
 
 def _check_texts(value: Any) -> None:
@@ -258,6 +268,8 @@ def _check_template(values: Mapping[str, Any], made: Mapping[str, Any]) -> None:
             raise HpcBatchError(f"template {TEMPLATE}: expected stdin and tty made from stdio, for interactive jobs")
         if task["node_terms"] and "nodeAffinity" not in (pod.get("affinity") or {}):
             raise HpcBatchError(f"template {TEMPLATE}: expected a nodeAffinity made from task.node_terms")
+        if not any(one.get("name") == "job" and "projected" in one for one in pod.get("volumes") or ()):
+            raise HpcBatchError(f"template {TEMPLATE}: expected a projected volume job made from conf_items")
         if task["claim_template"] and not pod.get("resourceClaims"):
             raise HpcBatchError(f"template {TEMPLATE}: expected resourceClaims made from task.claim_template")
         if not task["annotations"].keys() - {HAS_CPUS_ANNOTATION} <= has.keys():  # that one is only for listings
@@ -271,6 +283,7 @@ def _template_values(job: PlacedJob, site: SiteConfig, *, submission_secret: str
     if queue is None:
         raise HpcBatchError(f"this site has no queue {job.queue}")
     all_tasks = tasks(job)
+    always, at_times = conf_items()
     labels = {**MANAGED_BY, JOB_ID_LABEL: str(job.job_id)}
     shape = {} if job.launcher is Launcher.SHARED else {LAUNCHER_LABEL: job.launcher.value}
     return {
@@ -295,6 +308,8 @@ def _template_values(job: PlacedJob, site: SiteConfig, *, submission_secret: str
         # Hydra's proxies call back to the short name of the first pod
         "dns_searches": [f"{name}.{namespace}.svc.{site.cluster_domain}"] if job.has_peers else [],
         "conf": conf_name(job.job_id),
+        "conf_items": always,
+        "other_conf_items": at_times,
         "runner": _runner_name(),
         "submission_secret": submission_secret,
         "volumes": [{**volume.source, "name": _SITE_VOLUME + volume.name} for volume in site.volumes],
@@ -365,7 +380,8 @@ def _account_mounts(site: SiteConfig) -> list[Object]:
     if not site.mounts_passwd:
         return []
     return [
-        {"name": "conf", "mountPath": f"/etc/{file}", "subPath": file, "readOnly": True} for file in ("passwd", "group")
+        {"name": "job", "mountPath": f"/etc/{file}", "subPath": f"conf/{file}", "readOnly": True}
+        for file in ("passwd", "group")
     ]
 
 

@@ -1,6 +1,7 @@
-"""What Nextflow's executors slurm and pbspro give to a shell, replayed: Maven Central did not give Nextflow.
+"""What Nextflow's executors slurm, pbspro and lsf give to a shell, replayed: Maven Central did not give Nextflow.
 
-The words are those of SlurmExecutor, PbsExecutor, PbsProExecutor and GridTaskHandler in Nextflow 26.08. The job script
+The words are those of SlurmExecutor, PbsExecutor, PbsProExecutor and GridTaskHandler in Nextflow 26.08, and of
+LsfExecutor as it is since it has arrays of tasks. The job script
 is ours: it has the executors' header, and does to its task what theirs does.
 """
 
@@ -53,12 +54,25 @@ HEADER = {
         "#PBS -l select=1:ncpus=2:mem=300mb",
         "#PBS -l walltime=00:05:00",
     ),
+    "lsf": (
+        "#BSUB -o {log}",
+        "#BSUB -q default",
+        "#BSUB -n 2",
+        '#BSUB -R "span[hosts=1]"',
+        "#BSUB -W 00:05",
+        "#BSUB -M 153600",
+        '#BSUB -R "select[mem>=307200] rusage[mem=300]"',
+        "#BSUB -J {name}",
+    ),
 }
-ARRAY = {"slurm": "#SBATCH --array 0-1", "pbspro": "#PBS -J 0-1"}
-INDEX = {"slurm": "SLURM_ARRAY_TASK_ID", "pbspro": "PBS_ARRAY_INDEX"}
+ARRAY = {"slurm": "#SBATCH --array 0-1", "pbspro": "#PBS -J 0-1", "lsf": ""}
+INDEX = {"slurm": "$SLURM_ARRAY_TASK_ID", "pbspro": "$PBS_ARRAY_INDEX", "lsf": "$((LSB_JOBINDEX - 1))"}
+SUBMIT = {"slurm": "sbatch .command.run", "pbspro": "qsub -N nf-{name} .command.run", "lsf": "bsub < .command.run"}
+ANSWER = {"slurm": r"Submitted batch job (\d+)", "pbspro": r"^(\S+)\n$", "lsf": r"Job <(\d+)> is submitted"}
+KILL = {"slurm": "scancel", "pbspro": "qdel", "lsf": "bkill"}
 SERVERS = "$( qstat -B -f | awk -v ORS=' ' '$1 == \"Server:\" {print \"@\"$2}' )"
 QSTAT = "set -o pipefail; qstat -f %s | { grep -E '(Job Id:|job_state =)' || true; }"
-RUNS = {"slurm": {"R", "CG"}, "pbspro": {"R", "E"}}
+RUNS = {"slurm": {"R", "CG"}, "pbspro": {"R", "E"}, "lsf": {"RUN"}}
 
 
 class Executor:
@@ -76,14 +90,13 @@ class Executor:
         header = [line.format(name=f"nf-{name}", log=log) for line in HEADER[self._system]]
         if array:
             header.insert(0, ARRAY[self._system])
-        member = f"/${INDEX[self._system]}" if array else ""
+            if self._system == "lsf":
+                header[-1] = f'#BSUB -J "nf-{name}[1-2]"'
+        member = f"/{INDEX[self._system]}" if array else ""
         (work / ".command.run").write_text(SCRIPT.format(header="\n".join(header), work=work, member=member))
-        submit = "sbatch .command.run" if self._system == "slurm" else f"qsub -N nf-{name} .command.run"
+        submit = SUBMIT[self._system].format(name=name)
         answer = self._site.run("/bin/bash", "-c", f"cd {work} && {submit}").stdout
-        if self._system == "pbspro":
-            assert answer.count("\n") == 1, answer
-            return answer.strip(), work
-        found = re.search(r"Submitted batch job (\d+)", answer)
+        found = re.search(ANSWER[self._system], answer)
         assert found, answer
         return found[1], work
 
@@ -93,11 +106,21 @@ class Executor:
             partition = ("-p", queue) if queue else ()
             all_ = ("squeue", "--noheader", "-o", "%i %t", "-t", "all", *partition, "-u", USER)
             return dict(line.split() for line in self._site.run(*all_).stdout.splitlines())
+        if self._system == "lsf":
+            named = ("-q", queue) if queue else ()
+            lines = self._site.run("bjobs", "-w", *named, check=False).stdout.splitlines()
+            columns = lines[0].split() if lines else []
+            return {line.split()[columns.index("JOBID")]: line.split()[columns.index("STAT")] for line in lines[1:]}
         answer = self._site.run("/bin/bash", "-c", QSTAT % (queue or SERVERS)).stdout
         return dict(re.findall(r"^Job Id: (\S+)\n\s*job_state = (\w)$", answer, re.M))
 
     def kill(self, *jobs: str) -> None:
-        self._site.run({"slurm": "scancel", "pbspro": "qdel"}[self._system], *jobs)
+        self._site.run(KILL[self._system], *jobs)
+
+    def member(self, job: str, index: int) -> str:
+        if self._system == "slurm":
+            return f"{job}_{index}"
+        return f"{job}[{index + 1}]" if self._system == "lsf" else job.replace("[]", f"[{index}]")
 
 
 def exit_code(work: Path) -> str:
@@ -105,7 +128,7 @@ def exit_code(work: Path) -> str:
     return wait_for(f"{path}", lambda: path.exists() and path.read_text(), 90)
 
 
-@pytest.mark.parametrize("system", ["slurm", "pbspro"])
+@pytest.mark.parametrize("system", ["slurm", "pbspro", "lsf"])
 def test_tasks(site: Site, system: str) -> None:
     executor = Executor(site, system)
     (_, good), (_, bad) = executor.submit("good", "echo hello\n"), executor.submit("bad", "exit 3\n")
@@ -119,10 +142,10 @@ def test_tasks(site: Site, system: str) -> None:
     assert exit_code(killed) == "143"
     wait_for("its end", lambda: executor.states("default").get(long) not in RUNS[system])
     wait_for("its output", lambda: (good / ".command.log").exists() and (good / ".command.log").read_text())
-    assert (good / ".command.log").read_text() == "hello\n"
+    assert (good / ".command.log").read_text().splitlines()[0] == "hello"  # with LSF's report below
 
 
-@pytest.mark.parametrize("system", ["slurm", "pbspro"])
+@pytest.mark.parametrize("system", ["slurm", "pbspro", "lsf"])
 def test_array_of_tasks(site: Site, system: str) -> None:
     executor = Executor(site, system)
     job, work = executor.submit("array", "echo $PWD\n", array=True)
@@ -132,5 +155,5 @@ def test_array_of_tasks(site: Site, system: str) -> None:
     job, work = executor.submit("long", "sleep 600\n", array=True)
     for index in "01":
         wait_for("the start", (work / index / ".command.begin").exists)
-    executor.kill(*(f"{job}_{index}" if system == "slurm" else job.replace("[]", f"[{index}]") for index in "01"))
+    executor.kill(executor.member(job, 0), executor.member(job, 1))
     assert [exit_code(work / index) for index in "01"] == ["143", "143"]

@@ -103,7 +103,7 @@ PLATFORMS = """\
 """
 
 
-@pytest.mark.parametrize("system", ["slurm", "pbs"])
+@pytest.mark.parametrize("system", ["slurm", "pbs", "lsf"])
 def test_cylc(site: Site, system: str) -> None:
     """Its jobs report by files that the scheduler polls, which is what sites do whose nodes reach no port of it."""
     (site.work / "conf").mkdir()

@@ -9,14 +9,12 @@ from typing import Any
 
 import yaml
 
-from hpcbatch.api.names import IN_FORCE_CONFIGMAP
 from tests.cluster import daemons
 from tests.cluster.conftest import Admin
 from tests.cluster.install import SITE
+from tests.cluster.site_text import put_site
 from tests.cluster.state import CHECKOUT
-from tests.waiting import wait_for
 
-NAMESPACE = ("-n", "hpcbatch-system")
 VOLCANO = ("vc-controller-manager", "vc-scheduler")
 
 
@@ -25,7 +23,7 @@ def without_volcano(admin: Admin, scheduler: str, **site: str) -> Iterator[None]
     """With that scheduler and more values of the site's file."""
     lines = "".join(f"{key}: {value}\n" for key, value in {"scheduler": scheduler, **site}.items())
     _apply(admin, _rights(admin, "deploy/without-volcano"))
-    _put_site(admin, SITE.read_text() + lines)
+    put_site(admin, SITE.read_text() + lines)
     for name in VOLCANO:
         daemons.kill(name)
     try:
@@ -33,7 +31,7 @@ def without_volcano(admin: Admin, scheduler: str, **site: str) -> Iterator[None]
     finally:
         for name in VOLCANO:
             daemons.restart(name)
-        _put_site(admin, SITE.read_text())
+        put_site(admin, SITE.read_text())
         _apply(admin, _rights(admin, "deploy/controller"))
 
 
@@ -45,13 +43,3 @@ def _rights(admin: Admin, folder: str) -> list[dict[str, Any]]:
     """Those of a folder; the definitions are Volcano's here."""
     made = yaml.safe_load_all(admin.kubectl("kustomize", str(CHECKOUT / folder)).stdout)
     return [each for each in made if each["apiVersion"].startswith("rbac.authorization.k8s.io/")]
-
-
-def _put_site(admin: Admin, text: str) -> None:
-    data = json.dumps({"data": {"site.yaml": text}})
-    admin.kubectl(*NAMESPACE, "patch", "configmap", "hpcbatch-site", "--type=merge", "-p", data)
-    in_force = ("get", "configmap", IN_FORCE_CONFIGMAP, "-o", "json")
-    wait_for(
-        "the configuration in force",
-        lambda: json.loads(admin.kubectl(*NAMESPACE, *in_force).stdout)["data"].get("site.yaml") == text,
-    )

@@ -126,8 +126,8 @@ class RunnerPod:
             submitted = b"\0".join(os.fsencode(f"{name}={value}") for name, value in submitted.items())
         files: dict[str, Mapping[str, str | bytes]] = {
             "runner": runner_configmap("default")["data"],
-            "conf": conf["data"],
             "job": {"script": script, "environment": submitted},
+            "job/conf": conf["data"],
             "run": {},
         }
         for directory, content in files.items():

@@ -19,7 +19,7 @@ def pod(shell: str, tmp_path: Path) -> RunnerPod:
 def output(pod: RunnerPod, script: str) -> tuple[list[str], str]:
     """Lines of stdout and stderr of a script in a job of two components, of which the second is nowhere."""
     pod.prepare(f"#!/bin/sh\n{script}\n", chunks=(Chunk(cpus=2, ranks=2),), is_host=True)
-    conf = pod.root / "conf"
+    conf = pod.root / "job/conf"
     job = (conf / "job.sh").read_text()
     here = socket.gethostname()
     job = job.replace(f"hosts='{here}'", f"hosts='{here} other'").replace("cpus='2'", "cpus='2 4'")

@@ -75,11 +75,11 @@ WRONG: dict[str, tuple[str, int, str]] = {
 
 
 def launch(shell: str, root: Path, line: str) -> subprocess.CompletedProcess[str]:
-    for directory in ("runner", "conf"):
-        (root / directory).mkdir()
+    for directory in ("runner", "job/conf"):
+        (root / directory).mkdir(parents=True)
     for name, text in runner_configmap("default")["data"].items():
         (root / "runner" / name).write_text(text)
-    (root / "conf/nodefile").write_text("h1\nh1\nh2\n")
+    (root / "job/conf/nodefile").write_text("h1\nh1\nh2\n")
     tool, *arguments = line.split()
     return subprocess.run(
         [shell, "-c", LAUNCHER, "sh", str(root), tool, *arguments],

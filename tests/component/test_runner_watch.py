@@ -28,7 +28,7 @@ def pod(shell: str, tmp_path: Path) -> Iterator[RunnerPod]:
 
 def ask(pod: RunnerPod, text: str) -> None:
     """As the kubelet does it: the file is another one at once."""
-    directory = pod.root / "requests"
+    directory = pod.root / "job/requests"
     directory.mkdir(exist_ok=True)
     (directory / "new").write_text(text)
     (directory / "new").rename(directory / "lines")

@@ -43,7 +43,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.path = self.directory / "store.db"
         for old in self.directory.glob("store.db*"):
             old.unlink()
-        self.store = Store(str(self.path), history=8)
+        self.store = self._open()
         self.model: dict[tuple[tuple[str, str], str, str], dict[str, Any]] = {}
         self.revision = self.store.revision
         self.seen: list[StoreEvent] = []
@@ -81,8 +81,18 @@ class StoreMachine(RuleBasedStateMachine):
     @rule()
     def reopen(self) -> None:
         self.store.close()
-        self.store = Store(str(self.path), history=8)
+        self.store = self._open()
         self._subscribe()
+
+    @rule()
+    def flush(self) -> None:
+        self.store.disk.flush()
+
+    def _open(self) -> Store:
+        store = Store(str(self.path), history=8)
+        if os.environ["STORE_MACHINE_GROUPS"]:
+            store.disk.group(3600)
+        return store
 
     @invariant()
     def holds_what_was_written(self) -> None:
@@ -120,8 +130,10 @@ class StoreMachine(RuleBasedStateMachine):
         self.store.close()
 
 
-def test_store_is_a_dict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("groups", ["", "yes"])
+def test_store_is_a_dict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, groups: str) -> None:
     monkeypatch.setenv("STORE_MACHINE_DIR", str(tmp_path))
+    monkeypatch.setenv("STORE_MACHINE_GROUPS", groups)
     from hypothesis.stateful import run_state_machine_as_test
 
     run_state_machine_as_test(
@@ -209,8 +221,8 @@ def test_full_disk_changes_nothing(tmp_path: Path) -> None:
     put(store, "a", value=1)
     seen: list[StoreEvent | None] = []
     store.subscribe(PODS, None, seen.append)
-    pages = store._db.execute("PRAGMA page_count").fetchone()[0]
-    store._db.execute(f"PRAGMA max_page_count={pages}")  # SQLite's own way to be out of space
+    pages = store.disk.db.execute("PRAGMA page_count").fetchone()[0]
+    store.disk.db.execute(f"PRAGMA max_page_count={pages}")  # SQLite's own way to be out of space
     before = store.revision
     with pytest.raises(ApiError) as caught:
         store.write([Change(PODS, "ns", "a", obj("a", value=2)), Change(PODS, "ns", "b", obj("b", pad="x" * 100_000))])
@@ -223,7 +235,7 @@ def test_full_disk_changes_nothing(tmp_path: Path) -> None:
     assert found["value"] == 1
     assert store.get(PODS, "ns", "b") is None
     assert (store.revision, seen) == (before, [])
-    store._db.execute("PRAGMA max_page_count=100000")
+    store.disk.db.execute("PRAGMA max_page_count=100000")
     assert put(store, "b")["metadata"]["resourceVersion"] == str(before + 1)
     store.close()
     again = Store(str(tmp_path / "s.db"))

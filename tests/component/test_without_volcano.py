@@ -18,6 +18,7 @@ from hpcbatch.api.resources import (
     CONFIGMAPS,
     COSCHEDULING_PODGROUPS,
     EVENTS,
+    KOORDINATOR_PODGROUPS,
     NAMESPACES,
     PODGROUPS,
     PODS,
@@ -27,13 +28,14 @@ from hpcbatch.api.resources import (
 )
 from hpcbatch.controller.guarded import GuardedApi
 from hpcbatch.errors import ForbiddenError
+from hpcbatch.gang.reminder import NOTE
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.labels import REQUESTS_ANNOTATION
 from hpcbatch.model.scheduler import Scheduler
 from hpcbatch.site.identity import GID, HOME, UID, USER
 from hpcbatch.volcano.job_conf import NO_POD, first_pod
 from hpcbatch.volcano.pinned import HOST
-from tests.component.coscheduling import install_coscheduling
+from tests.component.coscheduling import install_coscheduling, install_koordinator
 from tests.component.test_plan import (
     ONE,
     TWO,
@@ -124,6 +126,42 @@ def test_coscheduling_gets_a_group_of_the_job(cluster: Cluster) -> None:
         end(cluster, job)
         wait_for("its objects to go", lambda: not left_over(cluster))
         wait_for("its group to go", lambda: not cluster.registry.list(COSCHEDULING_PODGROUPS, NS).items)
+
+
+def test_koordinator_is_reminded_of_pods_that_it_has_overlooked(cluster: Cluster) -> None:
+    """It looks at them at the second reminder here; there is none before all of them are there."""
+    install_koordinator(cluster)
+    pods_at: list[int] = []
+
+    def note(operation: str, group: Object, _: Object | None) -> None:
+        if operation == "UPDATE" and NOTE in group["metadata"]["annotations"]:
+            pods_at.append(len(cluster.registry.list(PODS, NS).items))
+
+    cluster.registry.admission[KOORDINATOR_PODGROUPS].validators.append(note)
+    with controlled(cluster.registry, scheduler=Scheduler.KOORDINATOR, place_timeout_s=600):
+        job = put(cluster, WHOLE)
+        wait_for("the second reminder", lambda: len(pods_at) > 1)
+        assert set(pods_at) == {2}
+        for name, node in zip(sorted(pods_of(cluster, job)), ("node-0", "node-1"), strict=True):
+            cluster.registry.bind(NS, name, node)
+        wait_to_run(cluster, job)
+        end(cluster, job)
+        wait_for("its objects to go", lambda: not left_over(cluster))
+
+
+def test_koordinators_words_on_a_quota_are_shown(cluster: Cluster) -> None:
+    install_koordinator(cluster)
+    why = "Insufficient quotas, quotaName: default, runtime: cpu:1, used: cpu:1, exceedDimensions: [cpu]"
+    said = {"type": "PodScheduled", "status": "False", "message": f"0/2 nodes are available: {why}. preemption: none"}
+
+    def refuse(pod: Object) -> Object:
+        return {**pod, "status": {**pod["status"], "conditions": [said]}}
+
+    with controlled(cluster.registry, scheduler=Scheduler.KOORDINATOR, place_timeout_s=600):
+        job = put(cluster, ONE)
+        (name,) = wait_for("its pod", lambda: pods_of(cluster, job))
+        cluster.registry.update(PODS, name, NS, refuse, subresource="status")
+        wait_for("the words", lambda: status(cluster, job).get("message") == f"Koordinator: {why}")
 
 
 def test_a_scheduler_that_is_not_installed_is_said(cluster: Cluster) -> None:

@@ -29,6 +29,8 @@ class PlayKubelet:
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
         self.started: list[str] = []
+        self.refusals = 0
+        """So many of the next pods find no room on their nodes."""
         self._last_start: dict[str, int] = {}  # by pod, another time for each pod of a name
         self._started_at: dict[str, str] = {}
         self._pods = Informer(registry, PODS, on_event=self._on_pod)
@@ -50,6 +52,9 @@ class PlayKubelet:
                 if ON_TERM in notes and phase == "Running":
                     self.end(meta["name"], int(notes[ON_TERM]))
                 self._registry.delete(PODS, meta["name"], meta["namespace"], grace_period_s=0, uid=meta["uid"])
+            elif phase == "Pending" and self.refusals:
+                self.refusals -= 1
+                self._refuse(meta["name"])
             elif phase == "Pending":
                 start_s = max(int(time.time()), self._last_start.get(meta["name"], 0) + 1)
                 self._last_start[meta["name"]] = start_s
@@ -72,6 +77,15 @@ class PlayKubelet:
     def restarted(self, name: str, count: int) -> None:
         """The container ended and was started again."""
         self._status(name, "Running", {"running": {}}, ready=True, restarts=count)
+
+    def _refuse(self, name: str) -> None:
+        text = "Pod was rejected: Node didn't have enough resource: cpu, requested: 1000, used: 1500, capacity: 2000"
+        status = {"phase": "Failed", "reason": "OutOfcpu", "message": text}
+
+        def change(pod: Object) -> Object:
+            return {**pod, "status": {**pod["status"], **status}}
+
+        self._registry.update(PODS, name, NS, change, subresource="status")
 
     def _status(self, name: str, phase: str, state: Object, *, ready: bool, restarts: int = 0) -> None:
         entry = {"name": "main", "ready": ready, "restartCount": restarts, "state": state}

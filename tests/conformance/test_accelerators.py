@@ -17,6 +17,9 @@ from tests.waiting import wait_for
 pytestmark = pytest.mark.alone
 
 GPU, SLICE = "fake.example/gpu", "fake.example/slice"
+METAX = "metax-tech.com/gpu"
+NOTES = {"hami.io/node-scheduler-policy": "spread", "metax-tech.com/sgpu-topology-aware": "true"}
+"""What the scheduler of MetaX's users reads from a pod, by HAMi's documentation."""
 LABEL = "test.hpcbatch.io/gpu"
 KEYS = f"""\
 accelerators:
@@ -27,6 +30,7 @@ accelerators:
   nodeSelector: {{{LABEL}: fast}}
 - {{name: plain, resource: {GPU}, visibleDevices: FAKE_DEVICES, nodeSelector: {{{LABEL}: plain}}}}
 - {{name: slice, resource: {SLICE}, visibleDevices: FAKE_SLICES}}
+- {{name: c500, resource: {METAX}, annotations: {{{", ".join(f"{key}: '{text}'" for key, text in NOTES.items())}}}}}
 """
 MARK = 'translations:\n- {option: "--fakes", ignored: a mark}\n'
 
@@ -40,7 +44,7 @@ def fast(rig: Rig, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     before = configured(admin)
     for name, kind in zip(nodes, ("fast", "plain", "plain"), strict=True):
         admin.kubectl("label", "node", name, f"{LABEL}={kind}", "--overwrite")
-        announce(admin, name, {GPU: "2", SLICE: "4"})
+        announce(admin, name, {GPU: "2", SLICE: "4", METAX: "4"})
     configure(admin, (HEAD if before is None else before) + KEYS + MARK)
     wait_for("the accelerators", lambda: "--fakes" in json.dumps(published(admin)))
     wait_for(
@@ -54,7 +58,7 @@ def fast(rig: Rig, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     wait_for("the old configuration", lambda: "--fakes" not in json.dumps(published(admin)))
     for name in nodes:
         admin.kubectl("label", "node", name, f"{LABEL}-")
-        announce(admin, name, {GPU: None, SLICE: None})
+        announce(admin, name, {GPU: None, SLICE: None, METAX: None})
 
 
 def announce(admin: Site, node: str, amounts: dict[str, str | None]) -> None:
@@ -105,6 +109,23 @@ def test_slices_are_a_resource_of_their_own(site: Site, fast: str) -> None:
     job = site.sbatch("--gpus-per-node=slice:3", "-o", "slices.out", stdin=body)
     assert site.wait_end(job)["Exit_status"] == 0
     assert site.read("slices.out") == "0,1,2 \n"
+
+
+def test_pods_have_the_annotations_that_a_maker_s_scheduler_reads(site: Site, fast: str) -> None:
+    del fast
+    body = "#!/bin/sh\necho $MACA_VISIBLE_DEVICES\nsleep 600\n"
+    slurm = site.sbatch("--gres=gpu:c500:2", "-o", "slurm.out", stdin=body)
+    lsf = bsub(site, "-gpu", "num=2:gmodel=c500", "-o", "lsf.out", stdin=body)
+    plain = site.sbatch("-o", "/dev/null", stdin=body)
+    for job, noted in ((slurm, NOTES), (lsf, NOTES), (plain, {})):
+        site.wait_state(job, "R")
+        listed = json.loads(site.kubectl("get", "pods", "-l", f"hpcbatch.io/job-id={job}", "-o", "json").stdout)
+        (pod,) = listed["items"]
+        assert {key: text for key, text in pod["metadata"]["annotations"].items() if key in NOTES} == noted
+        requested = pod["spec"]["containers"][0]["resources"].get("limits", {}).get(METAX)
+        assert requested == ("2" if noted else None)
+    wait_for("their devices", lambda: site.written("slurm.out") == site.written("lsf.out") == "0,1\n")
+    site.run("scancel", slurm, lsf, plain)
 
 
 REFUSED = {

@@ -47,6 +47,16 @@ def test_a_script_finds_its_surroundings(site: Site) -> None:
     assert site.read(f"err.{job}") == "to-err\n"
 
 
+def test_parts_of_a_compound_requirement_have_what_each_asks_for(site: Site) -> None:
+    parts = "1*{span[hosts=1] rusage[mem=200]} + 2*{span[hosts=1] rusage[mem=100]}"
+    job = bsub(site, "-R", parts, "-N", "-o", "o", 'echo "$LSB_MCPU_HOSTS"; mpirun hostname')
+    site.wait_end(job)
+    first, second = f"job-{job}-mpimaster-0", f"job-{job}-mpiworker-0"
+    counts, *ranks = site.read("o").splitlines()
+    assert (counts, sorted(ranks)) == (f"{first} 1 {second} 2", sorted([first, second, second]))
+    assert f"Requested Resources <{parts}>" in site.run("bjobs", "-l", "-UF", job).stdout
+
+
 def test_launchers(site: Site) -> None:
     script = 'blaunch hostname; cat "$LSB_DJOB_HOSTFILE"; mpirun hostname; jsrun -n 3 hostname; mpirun.lsf hostname\n'
     job = bsub(site, "-n", "3", "-R", "span[ptile=2]", "-N", "-o", "o", stdin=script)
@@ -106,6 +116,39 @@ def test_dependencies(site: Site) -> None:
     assert site.read("after") == "after\n"
     assert site.state(never) in "HQ"
     site.run("qdel", never)
+
+
+def waits_for(site: Site, job: str) -> str:
+    return site.run("squeue", "-h", "-t", "all", "-j", job, "-o", "%E").stdout.strip()
+
+
+def test_a_dependency_may_be_any_expression(site: Site) -> None:
+    ok = bsub(site, "-H", "-o", "/dev/null", "true")
+    bad = bsub(site, "-H", "-o", "/dev/null", "exit 7")
+    later = bsub(site, "-H", "-J", "later", "-o", "/dev/null", "true")
+    text = f'done({ok}) && (ended({later}) || exit({bad},>5)) && !started("later")'
+    runs = bsub(site, "-w", text, "-N", "-oo", "runs", "echo ran")
+    never = bsub(site, "-w", f"done({ok}) && (exit({bad}, 3) || numdone({bad}, 1))", "-o", "/dev/null", "true")
+    ends = bsub(site, "-ti", "-w", f"!exit({bad}) || ended({later}) && exit({bad},<7)", "-o", "/dev/null", "true")
+    assert f"Dependency Condition <{text}>" in site.run("bjobs", "-l", "-UF", runs).stdout
+    left = f"(afterany:{later}(unfulfilled)?aftercode:{bad}>5(unfulfilled))"
+    assert waits_for(site, runs) == f"afterok:{ok}(unfulfilled),{left}"
+    assert site.run("bjobs", "-noheader", "-o", "stat", runs).stdout.strip() == "PEND"
+    site.run("bresume", ok)
+    site.wait_end(ends)  # it held while the other had not failed yet
+    wait_for("the first part", lambda: waits_for(site, runs) == left)
+    server = f"{site.server}@{site.server}"
+    shown = site.run("qstat", "-f", "-w", runs).stdout
+    assert f"    depend = (afterany:{later}.{server}?aftercode:{bad}.{server}>5)\n" in shown
+    site.run("bresume", bad)
+    site.wait_end(runs)
+    assert site.read("runs") == "ran\n"
+    wait_for("never", lambda: "(failed)" in waits_for(site, never))
+    assert "never satisfied" in site.run("bjobs", "-p", never).stdout
+    too_late = bsub(site, "-ti", "-w", f"!ended({bad}) || exit({bad}, !=7)", "-o", "/dev/null", "true")
+    site.wait_end(too_late)
+    assert site.run("bjobs", "-noheader", "-o", "stat", ends, too_late).stdout.split() == ["DONE", "EXIT"]
+    site.run("bkill", never, later)
 
 
 def test_errors(site: Site) -> None:

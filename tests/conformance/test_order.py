@@ -115,6 +115,26 @@ def test_an_operator_starts_a_job_before_others(site: Site) -> None:
     assert again.stderr == f"qrun: Request invalid for state of job {second}.{site.server}\n"
 
 
+@pytest.mark.alone
+def test_an_operator_says_where_a_job_runs(site: Site) -> None:
+    nodes = site.run("sinfo", "-h", "-N", "-o", "%n").stdout.split()
+    quiet = ("-l", "walltime=20:00", "-o", "/dev/null", "-j", "oe")
+    running = site.qsub("-l", "select=3:ncpus=2", *quiet, stdin="sleep 600\n")
+    site.wait_state(running, "R")
+    job = site.qsub("-l", "select=2:ncpus=1", *quiet, stdin="sleep 600\n")
+    unknown = as_operator(site, "qrun", "-H", "nosuch", job, check=False)
+    assert (unknown.returncode, unknown.stderr) == (2, "qrun: Unknown node  nosuch\n")
+    with ThreadPoolExecutor(1) as pool:
+        started = pool.submit(as_operator, site, "qrun", "-H", f"{nodes[2]}+{nodes[0]}", job)
+        wait_for("its priority", lambda: site.attributes(job)["Priority"] == 1023)
+        site.run("qdel", running)
+        assert started.result().stderr == ""
+    hosts = [part.partition("/")[0] for part in site.attributes(job)["exec_host"].split("+")]
+    assert hosts == [nodes[2], nodes[0]]
+    site.run("qdel", job)
+    site.wait_end(job)
+
+
 def test_users_start_none(site: Site) -> None:
     if not site.admin_env:
         pytest.skip("the engine's one user may do everything")

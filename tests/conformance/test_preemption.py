@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -21,6 +21,7 @@ pytestmark = pytest.mark.alone
 ALL = ("-N", "3", "-c", "2")
 """All CPUs of the three nodes."""
 COUNTS = "echo begun; while [ ! -e go ]; do sleep 0.2; done; echo done"
+UNTIL_END = "while [ ! -e end ]; do sleep 0.2; done"
 TELLS = 'trap "echo got TERM" TERM; echo begun; srun sleep 600 & wait; wait; sleep 600'
 
 
@@ -42,6 +43,18 @@ def low_and_high(admin: Site) -> Iterator[tuple[str, str]]:
     yield low, high
     admin.close()
     admin.kubectl(*SYSTEM, "delete", "configmap", "hpcbatch-accounts", "--ignore-not-found")
+
+
+@pytest.fixture
+def sched(admin: Site) -> Iterator[Callable[[str], str]]:
+    """`set sched …`, by which what is in force afterwards is listed."""
+
+    def change(words: str) -> str:
+        as_operator(admin, "qmgr", "-c", f"set sched {words}")
+        return as_operator(admin, "qmgr", "-c", "list sched").stdout
+
+    yield change
+    as_operator(admin, "qmgr", "-c", "unset sched preempt_order")
 
 
 @pytest.fixture
@@ -151,12 +164,14 @@ def test_by_qos_a_job_is_suspended(admin: Site, low_and_high: tuple[str, str]) -
     preempt_by(admin, "qos, mode: suspend")
     victim = admin.sbatch(*ALL, "-q", low, "-o", "victim.out", "--wrap", COUNTS)
     wait_for("its script", lambda: "begun" in admin.written("victim.out"), 90)
-    taker = admin.sbatch("-N", "1", "-c", "2", "-q", high, "-o", "taker.out", "--wrap", "echo here; srun sleep 5")
+    script = f"echo here; srun sh -c '{UNTIL_END}'"
+    taker = admin.sbatch("-N", "1", "-c", "2", "-q", high, "-o", "taker.out", "--wrap", script)
     wait_for("the other one's script", lambda: "here" in admin.written("taker.out"), 90)
     assert squeue(admin, victim).startswith("S ")
     assert shown(admin, victim)["JobState"] == "SUSPENDED"
     told = admin.run("hpcbatch", "why", victim).stdout
     assert f"It is suspended for job {taker}" in told
+    (admin.work / "end").touch()
     admin.wait_end(taker)
     wait_for("the victim goes on", lambda: squeue(admin, victim).startswith("R "), 90)
     (admin.work / "go").touch()
@@ -206,12 +221,45 @@ def test_by_partition(admin: Site, part: str) -> None:
     assert sacct(admin, victim)[0] == "PREEMPTED|0:0"
 
 
-def test_by_a_queues_priority(admin: Site, part: str) -> None:
-    """Nothing is set but the queue's Priority. What must not run twice goes on; the youngest of the others ends."""
-    one = ("-l", "select=1:ncpus=2", "-o", "/dev/null", "-j", "oe")
+def test_by_a_queues_priority_a_job_is_suspended(admin: Site, part: str) -> None:
+    """Nothing is set but the queue's Priority. Also what must not run twice makes room, and goes on afterwards."""
     listed = as_operator(admin, "qmgr", "-c", "list sched").stdout
     assert "    preempt_queue_prio = 150\n" in listed
     assert "    preempt_order = SCR\n" in listed
+    as_operator(admin, "qmgr", "-c", f"set queue {part} Priority = 150")
+    all_nodes, to = ("-l", "select=3:ncpus=2", "-r", "n"), ("-j", "oe", "-o", "victim.out")
+    victim = admin.qsub(*all_nodes, *to, stdin=f"cd {admin.work}\n{COUNTS}\n")
+    admin.wait_state(victim, "R")
+    begun = wait_for("its nodes", lambda: admin.attributes(victim).get("exec_vnode"), 90)
+    one = ("-l", "select=1:ncpus=2", "-j", "oe", "-o", "/dev/null")
+    taker = admin.qsub("-q", part, *one, stdin=f"cd {admin.work}\n{UNTIL_END}\n")
+    wait_for("the other runs", lambda: admin.state(taker) in "REF", 90)
+    shown = admin.attributes(victim)
+    assert (shown["job_state"], shown["substate"], shown["exec_vnode"]) == ("S", 45, begun)
+    assert re.search(rf"^{victim}\.\S+ .* S ", admin.run("qstat", victim).stdout, re.MULTILINE)
+    assert f"It is suspended for job {taker}" in admin.run("hpcbatch", "why", victim).stdout
+    (admin.work / "end").touch()
+    admin.wait_end(taker)
+    admin.wait_state(victim, "R", 90)
+    (admin.work / "go").touch()
+    admin.wait_end(victim)
+    assert admin.read("victim.out") == "begun\ndone\n"
+    assert admin.attributes(victim)["run_count"] == 1
+    told = admin.run("tracejob", victim).stdout
+    for text in ("suspend job by Scheduler@", f"preempted by suspension, for job {taker}", "resume job by Scheduler@"):
+        assert text in told
+
+
+def test_by_a_queues_priority(admin: Site, part: str, sched: Callable[[str], str]) -> None:
+    """The first of the site's methods that a job allows: what must not run twice goes on; the youngest of the others is
+    queued again."""
+    one = ("-l", "select=1:ncpus=2", "-o", "/dev/null", "-j", "oe")
+    for words in ("preempt_order = XR", "preempt_order = 'SCR 80 RR'", "preempt_queue_prio = 0"):
+        done = as_operator(admin, "qmgr", "-c", f"set sched {words}", check=False)
+        assert f"Illegal attribute or resource value  {words.partition(' ')[0]}" in done.stderr
+    listed = sched("preempt_order = 'CR 80 R'")
+    assert "    preempt_order = CR 80 R\n" in listed
+    assert 'set sched preempt_order = "CR 80 R"\n' in as_operator(admin, "qmgr", "-c", "print sched").stdout
     for value in ("1024", "x"):
         done = as_operator(admin, "qmgr", "-c", f"set queue {part} Priority = {value}", check=False)
         assert "Illegal attribute or resource value  Priority" in done.stderr
@@ -227,7 +275,7 @@ def test_by_a_queues_priority(admin: Site, part: str) -> None:
     assert [admin.state(job) for job in (old, once)] == ["R", "R"]
     admin.wait_end(taker)
     wait_for("the victim runs again", lambda: admin.attributes(young).get("run_count") == 2, 90)
-    assert f"preempted for job {taker.partition('.')[0]}" in admin.run("tracejob", young).stdout
+    assert f"preempted for job {taker}" in admin.run("tracejob", young).stdout
     admin.run("qdel", old, young, once)
 
 

@@ -27,8 +27,18 @@ def test_lists(site: Site) -> None:
     )
     nodes = site.run("qmgr", "-c", "list node @default state").stdout
     assert nodes.count("Node ") == nodes.count("    state = ") == 3
-    for nothing in ("list hook", "list resource", "print hook @default"):
+    for nothing in ("list hook", "print hook @default"):
         assert site.run("qmgr", "-c", nothing).stdout == ""
+
+
+def test_lists_resources(site: Site) -> None:
+    heading, gpus = "#\n# Create resources and set their properties.\n#\n", "    type = long\n    flag = hn\n"
+    assert site.run("qmgr", "-c", "list resource").stdout.startswith(heading + "Resource ")
+    assert site.run("qmgr", "-c", "list resource ngpus").stdout == f"Resource ngpus\n{gpus}\n"
+    assert site.run("qmgr", "-c", "list resource mem").stdout == "Resource mem\n    type = size\n    flag = hqnm\n\n"
+    printed = "create resource ngpus\nset resource ngpus type = long\nset resource ngpus flag = hn\n"
+    for request in ("print resource ngpus", "print server"):
+        assert f"#\n# Create and define resource ngpus\n#\n{printed}" in site.run("qmgr", "-c", request).stdout
 
 
 def test_what_is_printed_can_be_read_again(site: Site) -> None:
@@ -62,6 +72,19 @@ REFUSED = [
         "qmgr obj=nosuch svr=default: Unknown queue\nqmgr: Error (15018) returned from server\n",
     ),
     ("list node nosuch", 1, "qmgr obj=nosuch svr=default: Unknown node \nqmgr: Error (15062) returned from server\n"),
+    (
+        "set sched job_sort_formula_threshold=7",
+        155,
+        "qmgr obj= svr=default: "
+        "Cannot set attribute, read only or insufficient permission  job_sort_formula_threshold\n"
+        "qmgr: Error (15003) returned from server\n"
+        "qmgr: hpcbatch: there is no scheduler to set; what the plan of starts heeds is in site.yaml (docs/site.md)\n",
+    ),
+    (
+        "list resource nosuch",
+        1,
+        "qmgr obj=nosuch svr=default: Unknown resource\nqmgr: Error (15035) returned from server\n",
+    ),
     (
         "set queue default foo=1",
         154,
@@ -127,6 +150,58 @@ def test_an_operator_makes_and_removes_a_queue(site: Site) -> None:
 
 
 @pytest.mark.alone
+def test_a_resource_without_flags_only_describes(site: Site) -> None:
+    name = f"note{secrets.token_hex(3)}"
+    as_operator(site, "qmgr", "-c", f"create resource {name} type=boolean")
+    try:
+        held = ("-h", "-l", f"{name}=True", "-l", "select=1:ncpus=1")
+
+        def submitted() -> str:
+            return site.run("qsub", *held, stdin="true\n", check=False).stdout.strip()
+
+        job = wait_for("it to be in force", submitted)
+        site.run("qdel", job)
+        site.wait_end(job)
+    finally:
+        as_operator(site, "qmgr", "-c", f"delete resource {name}")
+
+
+@pytest.mark.alone
+def test_resources_that_operators_make(site: Site) -> None:
+    counted, of_nodes = (f"{word}{secrets.token_hex(3)}" for word in ("lic", "rack"))
+    node = site.run("sinfo", "-h", "-N", "-o", "%n").stdout.split()[-1]
+    as_operator(site, "qmgr", stdin=f"create resource {counted} type=long,flag=q\ncreate resource {of_nodes} flag=h\n")
+    try:
+        again = as_operator(site, "qmgr", "-c", f"create resource {counted}", check=False)
+        assert (again.returncode, again.stderr.splitlines()[-1]) == (207, "qmgr: Error (15055) returned from server")
+        as_operator(site, "qmgr", "-c", f"set server resources_available.{counted} = 3")
+        as_operator(site, "qmgr", "-c", f"set node {node} resources_available.{of_nodes} = r7")
+        assert f"\n     resources_available.{of_nodes} = r7\n" in site.run("pbsnodes", node).stdout
+        assert f"    resources_available.{counted} = 3\n" in site.run("qstat", "-B", "-f").stdout
+        quiet = ("-o", "/dev/null", "-j", "oe")
+
+        def submitted() -> str:
+            asked = ("-l", f"select=1:ncpus=1:{of_nodes}=r7", "-l", f"{counted}=2")
+            return site.run("qsub", *asked, *quiet, stdin="sleep 600\n", check=False).stdout.strip()
+
+        job = wait_for("the resources to be in force", submitted)
+        site.wait_state(job, "R")
+        assert node in site.attributes(job)["exec_host"]
+        assert f"    resources_assigned.{counted} = 2\n" in site.run("qstat", "-B", "-f").stdout
+        for name in (counted, of_nodes):
+            busy = as_operator(site, "qmgr", "-c", f"delete resource {name}", check=False)
+            assert (busy.returncode, busy.stderr.splitlines()[0]) == (
+                70,
+                f"qmgr obj={name} svr=default: Resource busy on job",
+            )
+        site.run("qdel", job)
+        site.wait_end(job)
+    finally:
+        as_operator(site, "qmgr", stdin=f"delete resource {counted}\ndelete resource {of_nodes}\n")
+    assert of_nodes not in site.run("qmgr", "-c", "print server").stdout + site.run("pbsnodes", node).stdout
+
+
+@pytest.mark.alone
 def test_an_operator_lets_no_job_start(site: Site) -> None:
     as_operator(site, "qmgr", "-c", "set server scheduling = False")
     try:
@@ -156,6 +231,7 @@ def test_an_operator_marks_a_node(site: Site) -> None:
 def test_users_are_refused(site: Site) -> None:
     if not site.admin_env:
         pytest.skip("the engine's one user may do everything")
+    assert says(site, "create resource mine")[0] == 159
     code, _, stderr = says(site, "set queue default started=False")
     assert code == 159
     assert stderr.startswith(

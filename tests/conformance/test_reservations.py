@@ -382,3 +382,20 @@ def test_one_that_is_on_gets_another_node(site: Site, name: str) -> None:
     wrong = "Error creating the reservation: Invalid node name specified\n"
     named = ("create", "reservation", f"StartTime={at(0)}", "Duration=30", f"Nodes={first}", "Users=root")
     assert refused(site, *named, "Flags=REPLACE_DOWN").startswith(wrong)
+
+
+@pytest.mark.alone
+def test_a_waiting_job_moves_into_a_reservation_of_its_own(site: Site, reserved: list[str]) -> None:
+    quiet = ("-o", "/dev/null", "-j", "oe")
+    job = site.qsub("-h", "-l", "select=1:ncpus=1,walltime=10:00", *quiet, stdin="sleep 600\n")
+    one = rsub(site, "-W", f"qmove={job}")
+    reserved.append(one)
+    assert site.attributes(job)["queue"] == one
+    assert "\nResource_List.select = 1:ncpus=1\n" in site.run("pbs_rstat", "-f", one).stdout
+    site.run("qrls", job)
+    site.wait_state(job, "R")
+    for refused, says in ((job, "Job not in qmove state"), ("999999", "Job 999999 does not exist")):
+        done = site.run("pbs_rsub", "-W", f"qmove={refused}", check=False)
+        assert (done.returncode, done.stderr) == (2, f"pbs_rsub: {says}\n")
+    site.run("pbs_rdel", one)
+    site.wait_end(job)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pexpect
 import pytest
@@ -110,6 +111,23 @@ def test_a_terminal_on_the_host_that_is_wanted(site: Site) -> None:
     site.wait_end(job)
     steps = site.run("sacct", "-n", "-P", "-j", job, "--format=jobid,jobname,exitcode").stdout.split()
     assert steps[3:] == [f"{job}.0|bash|4:0", f"{job}.1|bash|0:0", f"{job}.2|bash|1:0"]
+
+
+def test_mpirun_on_the_login_node(site: Site) -> None:
+    """It starts its daemons by srun. Where these cannot reach it, srun says what works instead."""
+    daemon = site.script("prted", "#!/bin/sh\necho $SLURM_PROCID $*; exit $1\n")
+    Path(daemon).chmod(0o755)
+    launch = "srun --ntasks-per-node=1 --kill-on-bad-exit --mpi=none --cpu-bind=none --ntasks=2"
+    for code, count in ((0, 0), (1, 2)):
+        done = site.run("salloc", "-N2", "sh", "-c", f"{launch} {daemon} {code}", check=False)
+        assert bool(done.returncode) is bool(code), done.stderr
+        assert done.stderr.count("srun: hpcbatch: ") == count
+        assert code or sorted(done.stdout.splitlines()) == ["0 0", "1 0"]
+    mpirun = site.script("mpirun", f"#!/bin/sh\n{launch} {daemon} 1 >/dev/null 2>&1\n")
+    Path(mpirun).chmod(0o755)
+    assert site.run("salloc", "-N2", mpirun, check=False).stderr.count("salloc: hpcbatch: ") == 2
+    with terminal(site, "salloc", "-N2", mpirun) as shell:
+        shell.expect_exact("srun: hpcbatch: the daemons of Open MPI have to reach this machine")
 
 
 def test_waiting(site: Site) -> None:

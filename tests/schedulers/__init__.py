@@ -1,1 +1,1 @@
-"""hpcbatch with other schedulers for gangs on the real cluster (make test-schedulers), built from their Go modules."""
+"""hpcbatch with other schedulers for gangs, and beside other operators, on the real cluster (make test-schedulers)."""

@@ -73,7 +73,7 @@ def _rows(session: Session, line: Line) -> tuple[list[JobRow], bool]:
     from hpcbatch.cli.lsf.jobs import all_rows, by_attributes, parse_ids, rows_of_ids
     from hpcbatch.dialects.lsf.bjobs import wanted_stats
     from hpcbatch.dialects.lsf.rows import CLEAN_PERIOD_S, EVERY, UNFINISHED, choice_of, number, unfolded
-    from hpcbatch.dialects.lsf.states import STAT
+    from hpcbatch.dialects.lsf.states import stat
 
     stats = wanted_stats(line)
     ended = bool(stats - UNFINISHED)
@@ -82,7 +82,7 @@ def _rows(session: Session, line: Line) -> tuple[list[JobRow], bool]:
         found = rows_of_ids(session, named, ended=True)
         known = {number(row) for row in found}
         is_complete = all(one.number in known for _, one in named)
-        return [row for row in found if stats == EVERY or STAT[row.state] in stats], is_complete
+        return [row for row in found if stats == EVERY or stat(row) in stats], is_complete
     since = session.now - timedelta(seconds=CLEAN_PERIOD_S)
     choice = choice_of(line, session.user, stats)
     rows = unfolded(all_rows(session, ended=ended, since=since), ended=ended)

@@ -25,6 +25,7 @@ def _body(session: Session) -> int:
     from hpcbatch.client import records
     from hpcbatch.dialects.lsf.commands import parse
     from hpcbatch.dialects.registry import door
+    from hpcbatch.model.chunk import of_each_pod
     from hpcbatch.model.placed import PlacedPod, of_run
 
     line = parse("bpeek", sys.argv[1:])
@@ -38,7 +39,7 @@ def _body(session: Session) -> int:
         raise EndedError(f"Job <{shown}> : Job is interactive", _FAILED)
     pods = tuple(
         PlacedPod(host=host.pod, chunk=chunk)
-        for host, chunk in zip(record.status.hosts, [c for c in record.layout for _ in range(c.count)], strict=False)
+        for host, chunk in zip(record.status.hosts, of_each_pod(record.layout), strict=False)
     )
     output = door(record.spec.dialect).run_setup(of_run(record, pods)).output
     paths = [_present(output.stdout, output.stdout_in_dir, output.stdout_meanwhile)]

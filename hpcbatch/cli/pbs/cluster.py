@@ -25,6 +25,7 @@ def server_count(session: Session) -> JobCounts:
 
 def server_objects(session: Session) -> dict[str, Attributes]:
     from hpcbatch.cli.pbs.qmgr_limits import with_limits
+    from hpcbatch.cli.pbs.qmgr_resources import with_amounts
     from hpcbatch.client.accounts import read_accounts
     from hpcbatch.client.queues import list_queues, read_priority
     from hpcbatch.dialects.pbs.qstat_queues import server_attributes
@@ -42,6 +43,7 @@ def server_objects(session: Session) -> dict[str, Attributes]:
         backfill_depth=depth,
         has_eligible_time=priority.has_eligible_time,
     )
+    attributes = with_amounts(session, attributes)
     return with_limits(session, {session.server: attributes}, of_server=True)
 
 
@@ -65,11 +67,13 @@ def queue_objects(session: Session) -> dict[str, Attributes]:
 
 
 def node_objects(session: Session) -> dict[str, Attributes]:
+    from hpcbatch.cli.pbs.qmgr_resources import known_resources
     from hpcbatch.client.nodes import list_nodes
     from hpcbatch.dialects.pbs.pbsnodes import node_attributes
 
     nodes = with_members(session, list_nodes(session.api, session.namespace))
-    return {node.name: list(node_attributes(node, session.server, session.zone)) for node in nodes}
+    resources = known_resources(session).all
+    return {node.name: list(node_attributes(node, session.server, session.zone, resources)) for node in nodes}
 
 
 def with_members(session: Session, nodes: Sequence[NodeRow]) -> list[NodeRow]:

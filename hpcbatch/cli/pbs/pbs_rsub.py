@@ -13,6 +13,7 @@ from hpcbatch.typed import TYPE_CHECKING
 if TYPE_CHECKING:
     from hpcbatch.model.reservation import ReservationSpec
     from hpcbatch.model.spec import JobSpec
+    from hpcbatch.record.reservation import ReservationRecord
 
 
 def main() -> None:
@@ -23,11 +24,13 @@ def _body(session: Session) -> int:
     if answered(sys.argv[1:]):
         return 0
     from hpcbatch.api.names import SYSTEM_NAMESPACE
+    from hpcbatch.cli.pbs.rsub_of_job import WaitingJob
     from hpcbatch.client.request_ids import random_id
     from hpcbatch.client.reservations import DeniedReservationError, make_reservation
     from hpcbatch.dataclass import replace
     from hpcbatch.dialects.pbs.rsub import read_rsub, refused_at_once
 
+    job_of = WaitingJob(session)
     asked = read_rsub(
         sys.argv[1:],
         now=session.now,
@@ -35,14 +38,19 @@ def _body(session: Session) -> int:
         host=session.host,
         read_job=partial(read_job, session),
         node_cpus=partial(_node_cpus, session),
+        waiting_job=job_of.read,
     )
     check_server(session, "pbs_rsub")
     spec = replace(asked.spec, server=session.server)
     namespace = session.namespace
     if spec.is_maintenance:
         spec, namespace = replace(spec, attributes={**spec.attributes, "owner": session.user}), SYSTEM_NAMESPACE
+
+    def make(wanted: ReservationSpec) -> ReservationRecord:
+        return make_reservation(session.api, namespace, wanted, f"pbs-{random_id(10)}")
+
     try:
-        made = make_reservation(session.api, namespace, spec, f"pbs-{random_id(10)}")
+        made = job_of.made(make, spec) if asked.is_of_job else make(spec)
     except DeniedReservationError as error:
         refusal = refused_at_once(error.denied.code, str(error), "pbs_rsub")
         if refusal is not None:
@@ -50,10 +58,14 @@ def _body(session: Session) -> int:
         name = f"{error.name}.{session.server}"
         if asked.wait_s is not None:
             print(f"{name} DENIED")
+            if asked.is_of_job:
+                complain(f"pbs_rsub: hpcbatch: the job stays in its queue: {why(error)}")
             return 0
         print(f"{name} UNCONFIRMED")
         complain(f"pbs_rsub: hpcbatch: it was denied: {why(error)}")
         return 0
+    if asked.is_of_job:
+        job_of.move_into(made)
     is_told = asked.wait_s is not None or asked.spec.is_maintenance
     print(f"{made.status.id}.{session.server} {'CONFIRMED' if is_told else 'UNCONFIRMED'}")
     tell_of_mail(session, spec, "pbs_rsub")

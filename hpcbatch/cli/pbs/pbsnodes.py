@@ -45,6 +45,7 @@ def _body(session: Session) -> int:
     if answered(sys.argv[1:]):
         return 0
     from hpcbatch.cli.pbs.cluster import with_members
+    from hpcbatch.cli.pbs.qmgr_resources import known_resources
     from hpcbatch.client.nodes import list_nodes
     from hpcbatch.dialects.pbs import pbsnodes
     from hpcbatch.dialects.pbs.qstat_options import Format
@@ -59,18 +60,27 @@ def _body(session: Session) -> int:
     nodes = [known[name] for name in options.names if name in known] if options.names else list(known.values())
     unknown = [name for name in options.names if name not in known]
     server, zone = session.server, session.zone
+    resources = () if options.marked else known_resources(session).all
     if options.marked:
         text = pbsnodes.format_marked(nodes)
     elif options.format is Format.JSON:
         text = pbsnodes.format_nodes_json(
-            nodes, now=session.now, server=server, unknown=unknown, summary=options.summary, jobs=options.jobs
+            nodes,
+            now=session.now,
+            server=server,
+            unknown=unknown,
+            summary=options.summary,
+            jobs=options.jobs,
+            resources=resources,
         )
     elif options.summary:
-        text = pbsnodes.format_summary(nodes, jobs=options.jobs, long=options.long)
+        text = pbsnodes.format_summary(nodes, jobs=options.jobs, long=options.long, resources=resources)
     elif options.format is Format.DSV:
-        text = pbsnodes.format_nodes_dsv(nodes, server=server, delimiter=options.delimiter, timezone=zone)
+        text = pbsnodes.format_nodes_dsv(
+            nodes, server=server, delimiter=options.delimiter, timezone=zone, resources=resources
+        )
     else:
-        text = pbsnodes.format_nodes(nodes, server=server, timezone=zone)
+        text = pbsnodes.format_nodes(nodes, server=server, timezone=zone, resources=resources)
     sys.stdout.write(text)
     if not options.quiet and options.format is not Format.JSON:
         for name in unknown:

@@ -1,4 +1,4 @@
-"""qmgr's limits of the server and of queues, and its settings of the server, which stand in the site's accounts."""
+"""qmgr's limits of the server and of queues, and its settings of both and of the scheduler, in the site's accounts."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def take_limits(session: Session, request: Request, queues: Sequence[str]) -> tu
     with them; returns its other settings. Raises QmgrError for a wrong value, ForbiddenError; nothing is changed then.
     """
     from hpcbatch.dialects.pbs.server_limits import changed, is_limit
-    from hpcbatch.dialects.pbs.server_settings import is_of_server, settings_changed
+    from hpcbatch.dialects.pbs.server_settings import is_own, settings_changed
 
-    limits = [each for each in request.settings if is_limit(each)]
-    own = [each for each in request.settings if is_of_server(each)] if request.kind is Kind.SERVER else []
+    limits = [each for each in request.settings if is_limit(each)] if request.kind is not Kind.SCHED else []
+    own = [each for each in request.settings if is_own(request.kind, each)]
     if not limits and not own:
         return request.settings
     from hpcbatch.client.accounts import change_accounts

@@ -57,10 +57,11 @@ def shown(session: Session, request: Request, name: str) -> str:
     check_attributes(kind, request.settings)
     form = format_print if request.verb is Verb.PRINT else format_list
     objects = {key: flat(attributes, request.settings) for key, attributes in _objects(session, kind, name).items()}
-    text = form(kind, objects) if kind not in {Kind.HOOK, Kind.PBSHOOK, Kind.RESOURCE} else ""
+    text = form(kind, objects, name) if kind not in {Kind.HOOK, Kind.PBSHOOK} else ""
     if kind is Kind.SERVER and request.verb is Verb.PRINT and not request.settings:
-        queues = {key: flat(attributes) for key, attributes in _objects(session, Kind.QUEUE, "").items()}
-        return format_print(Kind.QUEUE, queues) + text
+        for before in (Kind.QUEUE, Kind.RESOURCE):
+            found = {key: flat(attributes) for key, attributes in _objects(session, before, "").items()}
+            text = format_print(before, found) + text
     return text
 
 
@@ -69,24 +70,27 @@ def names_of(session: Session, kind: Kind) -> Iterable[str]:
 
 
 def _objects(session: Session, kind: Kind, name: str) -> dict[str, Attributes]:
-    """One by its name, or all. There are no hooks, and no resources of one's own that PBS would list."""
+    """One by its name, or all; of resources all but PBS's own. There are no hooks."""
     from hpcbatch.cli.pbs import cluster
 
     if kind is Kind.SERVER:
         return cluster.server_objects(session)
     if kind is Kind.SCHED:
+        from hpcbatch.client.accounts import read_accounts
         from hpcbatch.client.queues import read_preemption
         from hpcbatch.dialects.pbs.preemption import sched_attributes
 
-        own = sched_attributes(read_preemption(session.api))
+        settings = read_accounts(session.api).server_settings
+        own = sched_attributes(settings.over(read_preemption(session.api)))
         return {"default": [("sched_host", session.server), ("scheduling", "True"), *own]}
+    if kind is Kind.RESOURCE:
+        from hpcbatch.cli.pbs.qmgr_resources import resource_objects
+
+        return resource_objects(session, name)
     if kind not in {Kind.QUEUE, Kind.NODE}:
         if not name:
             return {}
-        unknown = kind is Kind.RESOURCE
-        raise QmgrError(
-            *((errors.PBSE_UNKRESC, "Unknown resource") if unknown else (errors.PBSE_IVALREQ, "hook not found"))
-        )
+        raise QmgrError(errors.PBSE_IVALREQ, "hook not found")
     objects = cluster.queue_objects(session) if kind is Kind.QUEUE else cluster.node_objects(session)
     if not name:
         return objects
@@ -97,7 +101,7 @@ def _objects(session: Session, kind: Kind, name: str) -> dict[str, Attributes]:
 
 def change(session: Session, request: Request, name: str) -> None:
     """`create`, `delete`, `set`, `unset`, `import` and `export`."""
-    if request.verb is Verb.SET and (name or request.kind is Kind.SERVER):
+    if request.verb is Verb.SET and (name or request.kind in {Kind.SERVER, Kind.SCHED}):
         from hpcbatch.dialects.pbs.qmgr_change import new_settings
         from hpcbatch.dialects.pbs.qmgr_show import flat
 
@@ -105,14 +109,20 @@ def change(session: Session, request: Request, name: str) -> None:
         request = request._replace(settings=new_settings(request.settings, dict(flat(present))))
         if not request.settings:
             return
-    if request.kind in {Kind.SERVER, Kind.QUEUE} and request.verb in {Verb.SET, Verb.UNSET}:
+    if request.kind in {Kind.SERVER, Kind.QUEUE, Kind.SCHED} and request.verb in {Verb.SET, Verb.UNSET}:
         from hpcbatch.cli.pbs.qmgr_limits import take_limits
 
-        queues = [""] if request.kind is Kind.SERVER else [name] if name else [*names_of(session, Kind.QUEUE)]
+        queues = [""] if request.kind is not Kind.QUEUE else [name] if name else [*names_of(session, Kind.QUEUE)]
         if request.kind is Kind.QUEUE and name:
             _objects(session, Kind.QUEUE, name)  # raises for a queue that there is not
         request = request._replace(settings=take_limits(session, request, queues))
         if not request.settings:
+            return
+    if request.kind in {Kind.SERVER, Kind.NODE, Kind.RESOURCE}:
+        from hpcbatch.cli.pbs.qmgr_resources import take_resources
+
+        request = request._replace(settings=take_resources(session, request, name))
+        if request.kind is Kind.RESOURCE or (request.verb in {Verb.SET, Verb.UNSET} and not request.settings):
             return
     if request.kind is Kind.QUEUE:
         _change_queue(session, request, name)

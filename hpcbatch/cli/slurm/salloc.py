@@ -33,7 +33,7 @@ def main() -> None:
 def _body(session: Session) -> int:
     from hpcbatch.cli.slurm.allocate import Waiting, submitted, surroundings
     from hpcbatch.client.entering import Pod
-    from hpcbatch.dialects.slurm.allocation import read_salloc
+    from hpcbatch.dialects.slurm.allocation import is_mpirun, of_mpirun, read_salloc
 
     wanted = read_salloc(sys.argv[1:], surroundings(session))
     job = submitted(session, wanted, "salloc")
@@ -54,6 +54,8 @@ def _body(session: Session) -> int:
         name: value for name, value in allocated.items() if name.startswith("SLURM_") and name not in _OF_THE_SCRIPT
     }
     code = _run(session, command, variables, waiting)
+    if code and is_mpirun(command):
+        complain(of_mpirun(command="salloc"))
     waiting.say(f"Relinquishing job allocation {job.job_id}")
     try:
         pod.release(code)

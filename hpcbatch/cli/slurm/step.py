@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
 import sys
 import time
 from contextlib import suppress
+from pathlib import Path
 from types import FrameType
 
 from hpcbatch.api.streams import exit_code
 from hpcbatch.cli.common import EndedError, Session, complain, write_now
 from hpcbatch.client.entering import Pod
 from hpcbatch.client.terminal import Relay, is_terminal
-from hpcbatch.dialects.slurm.allocation import no_allocation, read_step
+from hpcbatch.dialects.slurm.allocation import no_allocation, of_mpirun, read_step
 from hpcbatch.errors import HpcBatchError, NotFoundError
 
 _AGAIN_S = 1.0
@@ -39,10 +41,23 @@ def run_step(session: Session, job_id: int) -> int:
     if not step.has_terminal:
         signal.signal(signal.SIGINT, _Interrupts(pod, word, f"{job_id}"))
     try:
-        return exit_code(Relay(stream, has_terminal=step.has_terminal).run())
+        code = exit_code(Relay(stream, has_terminal=step.has_terminal).run())
     except HpcBatchError as error:
         complain(f"srun: error: {error}")
         return 1
+    if code and step.daemon_of:
+        _tell(of_mpirun(step.daemon_of))
+    return code
+
+
+def _tell(text: str) -> None:
+    """On standard error or, since mpirun throws away what its launcher writes there, on the terminal."""
+    error, null = os.fstat(2), Path(os.devnull).stat()
+    if (error.st_dev, error.st_ino) != (null.st_dev, null.st_ino):
+        complain(text)
+        return
+    with suppress(OSError), Path("/dev/tty").open("w") as terminal:
+        terminal.write(text.replace("\n", "\r\n") + "\r\n")
 
 
 class _Interrupts:

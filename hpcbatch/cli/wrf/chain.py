@@ -27,7 +27,8 @@ def dependents(objects: Iterable[Mapping[str, Any]], record: JobRecord) -> list[
             continue
         waits = other.spec.dependency.waits if other.spec.dependency is not None else ()
         is_next = any(
-            wait.kind in kinds and wait.ref is not None and wait.ref.job_id == record.job_id for wait in waits
+            wait.kind in kinds and not wait.is_not and wait.ref is not None and wait.ref.job_id == record.job_id
+            for wait in waits
         )
         if is_next and other.status.owner == record.status.owner and not other.spec.array:
             found.append(other.job_id)

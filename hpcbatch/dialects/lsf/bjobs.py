@@ -75,7 +75,7 @@ def table(rows: Sequence[JobRow], line: Line, now: datetime, zone: tzinfo) -> It
         if with_reasons and "s" not in line:
             hosts = []
         first = ":".join(hosts) if is_wide else hosts[0] if hosts else None
-        text = _row(row, first, zone, is_wide=is_wide)
+        text = _row(row, first, zone, is_wide=is_wide, is_widest="W" in line)
         if "W" in line:
             text += _more(row, zone)
         if later:
@@ -88,8 +88,8 @@ def table(rows: Sequence[JobRow], line: Line, now: datetime, zone: tzinfo) -> It
             yield f" {why if row.start_time is None else states.suspension_reason(row)};"
 
 
-def _row(row: JobRow, host: str | None, zone: tzinfo, *, is_wide: bool) -> str:
-    name, submitted = name_of(row), short_time(row.submit_time, zone)
+def _row(row: JobRow, host: str | None, zone: tzinfo, *, is_wide: bool, is_widest: bool) -> str:
+    name, submitted = name_of(row), (_long_short if is_widest else short_time)(row.submit_time, zone)
     stat, source = states.stat(row), row.submit_host
     if is_wide:
         return (
@@ -109,6 +109,7 @@ def _more(row: JobRow, zone: tzinfo) -> str:
 
 
 def _long_short(when: datetime | None, zone: tzinfo) -> str:
+    """`04/09-10:00:00`, without a blank: what all times of -W are."""
     return "-" if when is None else when.astimezone(zone).strftime("%m/%d-%H:%M:%S")
 
 

@@ -1,13 +1,15 @@
-"""Dependency expressions of -w: `done(12) && ended("name")`, read into what a job waits for, as far as that carries."""
+"""Dependency expressions of -w: `done(12) && (ended("name") || !started(13))`, read into what a job waits for."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from hpcbatch.dataclass import replace
 from hpcbatch.dialects.lsf.tokens import Tokens
 from hpcbatch.errors import HpcBatchError
-from hpcbatch.model.dependency import Clause, Dependency, DependencyKind, JobRef, Left
+from hpcbatch.model.conditions import Group, written
+from hpcbatch.model.dependency import COUNTED, Clause, Dependency, DependencyKind, JobRef, Left, Wait
 from hpcbatch.model.indices import Indices
 from hpcbatch.typed import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
@@ -31,10 +33,18 @@ _KINDS: Final = {
     "numdone": DependencyKind.AFTER_OK,
     "numended": DependencyKind.AFTER_ANY,
     "numstart": DependencyKind.AFTER,
+    "numexit": DependencyKind.NUM_NOT_OK,
 }
-_OTHERS: Final = frozenset({"external", "post_err", "numexit", "numhold", "numpend", "numrun"})
+_COUNTED: Final = {
+    "numdone": DependencyKind.NUM_OK,
+    "numended": DependencyKind.NUM_ANY,
+    "numexit": DependencyKind.NUM_NOT_OK,
+}
+_OTHERS: Final = frozenset({"external", "post_err", "numhold", "numpend", "numrun"})
 _COMPARE: Final = frozenset({"==", "!=", ">=", "<=", ">", "<"})
+_NUMBER: Final = re.compile("[0-9]{1,9}", re.ASCII)
 _MOST_MEMBERS: Final = 1000
+_MOST_CONDITIONS: Final = 1000
 MAX_DEPTH: Final = 50
 
 
@@ -47,9 +57,9 @@ class DependUnmetError(HpcBatchError):
 
 
 class _Group(NamedTuple):
-    """Clauses of which all are to be met, or with `is_any` one."""
+    """Conditions and groups of them, of which all count, or with `is_any` one."""
 
-    clauses: tuple[Clause, ...]
+    parts: tuple[Clause | _Group, ...]
     is_any: bool = False
 
 
@@ -60,26 +70,65 @@ def parse_dependency(text: str, lookup: Lookup | None, *, kill_if_never: bool) -
     parser = _Parser(text, lookup)
     found = parser.either(0)
     parser.end()
-    if not found.clauses:
+    if not found.parts:
         return None
-    is_any = found.is_any and len(found.clauses) > 1
-    return Dependency(clauses=found.clauses, is_any=is_any, kill_if_never=True if kill_if_never else None)
+    if sum(1 for _ in _clauses(found.parts)) > _MOST_CONDITIONS:
+        raise DependUnmetError(f"more than {_MOST_CONDITIONS} conditions are not supported here")
+    kill = True if kill_if_never else None
+    simple = [part for part in found.parts if isinstance(part, Clause)]
+    if len(simple) == len(found.parts) and not (found.is_any and any(len(each.jobs) > 1 for each in simple)):
+        return Dependency(clauses=tuple(simple), is_any=found.is_any, kill_if_never=kill)
+    clauses: list[Clause] = []
+    group = _placed(found, clauses)
+    return Dependency(clauses=tuple(clauses), kill_if_never=kill, expression=written(group))
 
 
-def _joined(groups: list[_Group], *, is_any: bool) -> _Group:
-    groups = [group for group in groups if group.clauses]
-    if len(groups) == 1:
-        return groups[0]
-    if any(len(group.clauses) > 1 and group.is_any is not is_any for group in groups):
-        raise DependUnmetError(
-            "&& and || together are not supported here: a job waits for all of its conditions, or for one"
-        )
-    clauses = tuple(dict.fromkeys(clause for group in groups for clause in group.clauses))
-    if is_any and any(len(clause.jobs) > 1 for clause in clauses):
-        raise DependUnmetError(
-            "a name of several jobs, or several members of an array, beside || is not supported here"
-        )
-    return _Group(clauses, is_any)
+def _placed(group: _Group, clauses: list[Clause]) -> Group:
+    """The same with the places of its conditions, which are appended to `clauses`."""
+    parts: list[str | Group] = []
+    for part in group.parts:
+        if isinstance(part, _Group):
+            parts.append(_placed(part, clauses))
+        else:
+            parts.append(str(len(clauses)))
+            clauses.append(part)
+    return Group(tuple(parts), group.is_any)
+
+
+def _joined(groups: Iterable[_Group], *, is_any: bool) -> _Group:
+    """One group of those: without those of nothing, and with the parts of those that are of its kind."""
+    parts: list[Clause | _Group] = []
+    for each in groups:
+        parts += each.parts if len(each.parts) < 2 or each.is_any is is_any else [each]
+    unique = tuple(dict.fromkeys(parts))
+    if len(unique) == 1 and isinstance(unique[0], _Group):
+        return unique[0]
+    is_any = is_any and len(unique) > 1
+    if is_any and any(clause.kind is DependencyKind.AFTER_CORR for clause in _clauses(unique)):
+        raise DependUnmetError("the member of the same index, [*], is not supported here beside ||")
+    return _Group(unique, is_any)
+
+
+def _clauses(parts: Iterable[Clause | _Group]) -> Iterator[Clause]:
+    for part in parts:
+        if isinstance(part, _Group):
+            yield from _clauses(part.parts)
+        else:
+            yield part
+
+
+def _negated(group: _Group) -> _Group:
+    """What holds where the group does not: the opposites of its parts, joined the other way."""
+    found = []
+    for part in group.parts:
+        if isinstance(part, _Group):
+            found.append(_negated(part))
+        elif part.kind is DependencyKind.AFTER_CORR:
+            raise DependUnmetError("the member of the same index, [*], is not supported here behind !")
+        else:
+            each = (replace(part, jobs=(ref,), is_not=not part.is_not) for ref in part.jobs)
+            found.append(_joined((_Group((one,)) for one in each), is_any=True))
+    return _joined(found, is_any=not group.is_any)
 
 
 def _tokens(text: str) -> Iterator[tuple[str, str]]:
@@ -120,9 +169,7 @@ class _Parser(Tokens):
         if depth > MAX_DEPTH:
             raise DependSyntaxError("too many parentheses within each other")
         if self._is("!"):
-            raise DependUnmetError(
-                "! is not supported here: a job waits for what becomes true, not for what stays false"
-            )
+            return _negated(self._one(depth + 1))
         if self._is("("):
             found = self.either(depth + 1)
             self._expect(")")
@@ -143,39 +190,51 @@ class _Parser(Tokens):
         if named != "word":
             raise DependSyntaxError(f"{word}(: expected a job")
         self._at += 1
+        compare = ""
         if self._is(","):
-            kind = self._count(word, kind) if word.startswith("num") else self._code(word)
+            kind, compare = self._count(word, kind) if word.startswith("num") else self._code(word)
         elif word.startswith("num"):
             raise DependSyntaxError(f"{word}({name}): expected a number of members, or *")
         self._expect(")")
-        return self._clause(kind, name)
+        return self._clause(kind, name, compare)
 
-    def _count(self, word: str, kind: DependencyKind) -> DependencyKind:
-        _, count = self._next()
-        self._at += 1
-        if count != "*":
+    def _count(self, word: str, kind: DependencyKind) -> tuple[DependencyKind, str]:
+        if self._next()[1] == "*":
+            self._at += 1
+            if word == "numexit":
+                raise DependUnmetError("numexit() of all members, *, is not supported here: a number of them is")
+            return kind, ""
+        if word not in _COUNTED:
             raise DependUnmetError(f"{word}() of some members of an array is not supported here: * is, for all")
-        return kind
+        return _COUNTED[word], self._comparison(word, "a number of members, or *")
 
-    def _code(self, word: str) -> DependencyKind:
+    def _code(self, word: str) -> tuple[DependencyKind, str]:
+        if word != "exit":
+            raise DependSyntaxError(f"{word}(): expected a job")
+        compare = self._comparison(word, "a job and an exit code")
+        if compare in {"!=0", ">0", ">=1"}:
+            return DependencyKind.AFTER_NOT_OK, ""
+        return DependencyKind.AFTER_CODE, compare
+
+    def _comparison(self, word: str, expected: str) -> str:
+        """`>=5`; a number alone is to be equal."""
         op = "=="
-        if self._next()[1] in _COMPARE and self._next()[0] == "op":
-            op = self._next()[1]
+        kind, text = self._next()
+        if kind == "op" and text in _COMPARE:
+            op = text
             self._at += 1
         elif self._is("!"):
             op = "!="
-        _, code = self._next()
+        _, number = self._next()
         self._at += 1
-        if word != "exit" or not code.isdigit():
-            raise DependSyntaxError(f"{word}(): expected a job" + (" and an exit code" if word == "exit" else ""))
-        if (op, int(code)) in {("!=", 0), (">", 0), (">=", 1)}:
-            return DependencyKind.AFTER_NOT_OK
-        raise DependUnmetError("exit() of certain codes is not supported here: exit(job) is, for any other than 0")
+        if not _NUMBER.fullmatch(number):
+            raise DependSyntaxError(f"{word}(): expected {expected}")
+        return f"{op}{int(number)}"
 
-    def _clause(self, kind: DependencyKind, name: str) -> _Group:
+    def _clause(self, kind: DependencyKind, name: str, compare: str = "") -> _Group:
         match = _JOB.fullmatch(name)
         if match is not None:
-            return _Group((self._of_number(kind, int(match[1]), match[2]),))
+            return _Group((self._of_number(kind, int(match[1]), match[2], compare),))
         name, bracket, members = name.partition("[")
         if bracket and members not in {"*]"}:
             members = members.removesuffix("]")
@@ -187,13 +246,15 @@ class _Parser(Tokens):
         if not numbers:
             raise DependSyntaxError(f"{name}: no job of yours has this name")
         if bracket:
-            return _Group((self._of_number(kind, numbers[-1], members),))
-        return _Group((Clause(kind=kind, jobs=tuple(JobRef(job_id=number) for number in numbers)),))
+            return _Group((self._of_number(kind, numbers[-1], members, compare),))
+        return _Group((Clause(kind=kind, jobs=tuple(JobRef(job_id=each) for each in numbers), compare=compare),))
 
-    def _of_number(self, kind: DependencyKind, number: int, members: str | None) -> Clause:
+    def _of_number(self, kind: DependencyKind, number: int, members: str | None, compare: str) -> Clause:
         whole = JobRef(job_id=number)
         if members is None:
-            return Clause(kind=kind, jobs=(whole,))
+            return Clause(kind=kind, jobs=(whole,), compare=compare)
+        if kind in COUNTED:
+            raise DependSyntaxError(f"{number}[{members}]: expected an array, whose members are counted")
         if members == "*":
             if kind is not DependencyKind.AFTER_OK:
                 raise DependUnmetError("the member of the same index, [*], is not supported here but in done()")
@@ -204,7 +265,8 @@ class _Parser(Tokens):
             raise DependSyntaxError(f"{number}[{members}]: expected indices such as 1-10") from None
         if not 0 < len(indices) <= _MOST_MEMBERS:
             raise DependUnmetError(f"{number}[{members}]: at most {_MOST_MEMBERS} members can be waited for")
-        return Clause(kind=kind, jobs=tuple(JobRef(job_id=number, index=index) for index in indices))
+        refs = tuple(JobRef(job_id=number, index=index) for index in indices)
+        return Clause(kind=kind, jobs=refs, compare=compare)
 
 
 _WORD: Final = {
@@ -213,20 +275,22 @@ _WORD: Final = {
     DependencyKind.AFTER_NOT_OK: "exit",
     DependencyKind.AFTER_ANY: "ended",
     DependencyKind.AFTER_CORR: "done",
+    DependencyKind.AFTER_CODE: "exit",
+    **{kind: word for word, kind in _COUNTED.items()},
 }
 
 
 def format_dependency(dependency: Dependency) -> str:
     """The expression of a dependency, also of one that another system's command made."""
-    parts = []
-    for wait in dependency.waits:
-        word = _WORD.get(wait.kind, str(wait.kind))
-        of = "" if wait.ref is None else f"{wait.ref}{'[*]' * (wait.kind is DependencyKind.AFTER_CORR)}"
-        parts.append(f"{word}({of})")
-    return (" || " if dependency.is_any else " && ").join(parts)
+    return written(dependency.group, lambda name: _shown(Wait.parse(name)), all_word=" && ", any_word=" || ")
+
+
+def _shown(wait: Wait) -> str:
+    of = "" if wait.ref is None else f"{wait.ref}{'[*]' * (wait.kind is DependencyKind.AFTER_CORR)}"
+    compare = f", {wait.compare.removeprefix('==')}" if wait.compare else ""
+    return f"{'!' * wait.is_not}{_WORD.get(wait.kind, str(wait.kind))}({of}{compare})"
 
 
 def never_met(_record: JobRecord, part: Left, _is_unknown: bool) -> str:
     """What bjobs says of a job whose dependency can never be met."""
-    word = _WORD.get(part.wait.kind, str(part.wait.kind))
-    return f"Dependency condition invalid or never satisfied: {word}({part.wait.ref})"
+    return f"Dependency condition invalid or never satisfied: {_shown(part.wait)}"

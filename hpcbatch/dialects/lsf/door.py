@@ -11,6 +11,7 @@ from hpcbatch.dialects.lsf.environment import environment, nodefile
 from hpcbatch.dialects.lsf.ids import row_id, spec_id
 from hpcbatch.dialects.lsf.mail import mails
 from hpcbatch.dialects.lsf.output import input_file, output_files
+from hpcbatch.dialects.lsf.states import code_of
 from hpcbatch.dialects.lsf.words import DIRECTIVE
 from hpcbatch.dialects.port import Door, Rules
 from hpcbatch.errors import HpcBatchError
@@ -123,5 +124,6 @@ DOOR = Door(
         requeues_ended=True,
     ),
     mails=mails,
+    exit_code=code_of,
     resized=_resized,
 )

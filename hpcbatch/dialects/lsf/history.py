@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 
+from hpcbatch.dialects.lsf import states
 from hpcbatch.dialects.lsf.bjobs import short_time
 from hpcbatch.dialects.lsf.commands import Line, usage
 from hpcbatch.dialects.lsf.errors import LsfUsageError
@@ -53,7 +54,7 @@ def times(job: Job) -> Times:
     end = row.end_time or job.now
     began = row.start_time or end
     waited = max(0, round((began - row.submit_time).total_seconds()))
-    held = row.state is JobState.HELD
+    held = states.stat(row) == "PSUSP"
     stopped = ran_before = 0
     if row.array_id != row.job_id:
         runs = job.record.status.past_runs

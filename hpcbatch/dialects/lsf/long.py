@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterable, Iterator
 from datetime import datetime, tzinfo
@@ -125,7 +126,9 @@ def events(job: Job, *, short: bool) -> list[Event]:
         found.append(Event(past.start_time, f"Dispatched to {hosts or 'hosts'}"))
         found.append(Event(past.end_time, f"Job has been requeued{f': {past.lost}' if past.lost else ''}"))
     if not short:
-        found += [Event(one.time, f"Parameters of Job are changed: {one.changes}") for one in status.alterations]
+        found += [
+            Event(one.time, f"Parameters of Job are changed: {changes_text(one.changes)}") for one in status.alterations
+        ]
         for one in status.suspensions:
             found.append(Event(one.start_time, "Suspended by the user or administrator"))
             if one.end_time is not None and one.is_resumed:
@@ -138,6 +141,37 @@ def events(job: Job, *, short: bool) -> list[Event]:
     if row.state.is_final and row.end_time is not None:
         found.append(Event(row.end_time, ended_text(job)))
     return sorted(found, key=lambda event: event.when)
+
+
+_CHANGED: Final = {
+    "Account_Name": "Project",
+    "depend": "Dependency condition",
+    "Error_Path": "Error file",
+    "Execution_Time": "Begin time",
+    "Job_Name": "Job name",
+    "Mail_Users": "Mail user",
+    "max_run_subjobs": "Job array limit",
+    "Output_Path": "Output file",
+    "Priority": "Job priority",
+    "queue": "Queue",
+    "Rerunable": "Re-runnable",
+    "Resource_List.mem": "Memory",
+    "Resource_List.ncpus": "Slots",
+    "Resource_List.walltime": "Run limit",
+}
+_CHANGE: Final = r"(\S+?)=(\"[^\"]*\"|'[^']*'|\S*)"
+
+
+def changes_text(changes: str) -> str:
+    """The changes of an alteration, which its record has in PBS's names; one that LSF has no name for keeps its own."""
+    parts = (f"{_CHANGED.get(name, name)} changes to : {_plain(value)}" for name, value in re.findall(_CHANGE, changes))
+    return ", ".join(parts)
+
+
+def _plain(value: str) -> str:
+    """Without quotes, and with the characters that stand there by their octal codes."""
+    text = value[1:-1] if value[:1] in {'"', "'"} else value
+    return "none" if text == "UNSET" else re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), text)
 
 
 def ended_text(job: Job) -> str:

@@ -15,6 +15,7 @@ from hpcbatch.model.outcome import Fate
 from hpcbatch.typed import Final, NamedTuple
 
 _SECTION = re.compile(r"\s*(select|order|rusage|span|same|cu|affinity|stretch)\s*\[", re.IGNORECASE)
+_TERM = re.compile(r"\s*(?:([0-9]{1,7})\s*\*\s*)?\{([^{}]*)\}\s*", re.ASCII)
 _AMOUNT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\s*=\s*([0-9.]+\s*[A-Za-z]*)\s*(?:/\s*(host|task|job|slot))?", re.ASCII)
 _SPENT: Final = frozenset({"duration", "decay"})
 _LOAD: Final = frozenset({"r15s", "r1m", "r15m", "ut", "pg", "io", "ls", "it", "swp", "maxswp", "status"})
@@ -53,16 +54,55 @@ class Requirement:
     cpus_per_slot: int = 1
     grouping: Grouping | None = None
     told: list[Told] = field(default_factory=list)
+    terms: list[Term] = field(default_factory=list)
+    """Of a compound requirement, `1*{…} + 8*{…}`; then it says nothing else."""
+    is_read: bool = False
+
+
+class Term(NamedTuple):
+    slots: int | None
+    """None: those of -n that are left."""
+    need: Requirement
 
 
 def read(text: str, into: Requirement) -> None:
     """Add one -R. Raises BadRequirementError, UnmetRequirementError."""
-    if re.search(r"[{}]", text):
-        raise UnmetRequirementError(
-            "compound and alternative requirements, {…}, are not supported here: one for all slots"
-        )
+    is_compound = bool(re.search(r"[{}]", text))
+    if into.terms or (is_compound and into.is_read):
+        raise BadRequirementError("a compound requirement, number*{…} + …, cannot stand beside another -R")
+    into.is_read = True
+    if is_compound:
+        _compound(text, into)
+        return
     for name, body in _sections(text):
         _READ[name](body.strip(), into)
+
+
+def _compound(text: str, into: Requirement) -> None:
+    terms: list[Term] = []
+    at = 0
+    while True:
+        match = _TERM.match(text, at)
+        if match is None:
+            raise BadRequirementError(f"{text[at:].strip()[:40]!r}: expected number*{{…}} + number*{{…}} …")
+        if match[1] is not None and int(match[1]) == 0:
+            raise BadRequirementError("0*{…}: expected a number of slots above 0")
+        need = Requirement(told=into.told)
+        terms.append(Term(None if match[1] is None else int(match[1]), need))
+        read(match[2], need)
+        at = match.end()
+        rest = text[at:]
+        if rest.startswith(("||", "@")):
+            raise UnmetRequirementError("alternative requirements, {…} || {…}, are not supported here")
+        if not rest:
+            break
+        if rest[0] != "+":
+            raise BadRequirementError(f"{rest[:40]!r}: expected + behind a part in braces")
+        at += 1
+    if any(term.slots is None for term in terms[:-1]):
+        raise BadRequirementError("only the last part may be without a number of slots")
+    into.terms = terms
+    into.grouping = next((term.need.grouping for term in terms if term.need.grouping is not None), None)
 
 
 def _sections(text: str) -> Iterator[tuple[str, str]]:

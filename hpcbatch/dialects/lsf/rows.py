@@ -11,7 +11,7 @@ from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.indices import Indices
 from hpcbatch.model.members import by_array, rows_of, unended
 from hpcbatch.model.row import JobRow
-from hpcbatch.model.state import WAITING, JobState
+from hpcbatch.model.state import WAITING, JobState, Reason
 from hpcbatch.typed import Final, NamedTuple
 
 CLEAN_PERIOD_S: Final = 3600
@@ -101,7 +101,10 @@ def _members(array: JobRow, own: Mapping[int, JobRow], wanted: Indices | None) -
     for row in rows_of(array, own, wanted):
         if row.array_id == row.job_id and row.state is JobState.QUEUED:  # it has no record yet
             state = array.state if array.state in WAITING else JobState.QUEUED
-            row = row._replace(state=JobState.HELD if (row.array_index or 0) in held else state)  # noqa: PLW2901
+            if (row.array_index or 0) in held:
+                row = row._replace(state=JobState.HELD, reason=Reason.HELD_BY_USER)  # noqa: PLW2901
+            else:
+                row = row._replace(state=state)  # noqa: PLW2901
         rows.append(row._replace(submit_time=array.submit_time))
     return rows
 

@@ -78,8 +78,15 @@ TERM: Final[dict[Reason, tuple[str, int]]] = {
 """Why LSF has ended a job, and the exit code that it shows then; of other reasons the script's own counts."""
 
 
+_BEHIND: Final = frozenset({Reason.DEPENDENCY, Reason.DEPENDENCY_NEVER})
+
+
 def stat(row: JobRow) -> str:
-    """One that is to go on when its CPUs are free again is suspended by the system, no longer by anybody."""
+    """One that is to go on when its CPUs are free again is suspended by the system, no longer by anybody. One that
+    waits for others is not suspended.
+    """
+    if row.state is JobState.HELD and row.reason in _BEHIND:
+        return "PEND"
     if row.state is JobState.SUSPENDED and row.reason is Reason.RESOURCES:
         return "SSUSP"
     return STAT[row.state]

@@ -90,7 +90,11 @@ def read_submission(
         parsed = read([Word(each) for each in argv], stops=True)
         request.problems += parsed.problems
         _answer(parsed.given)
-        source = _source([word.text for word in parsed.operands], script)
+        try:
+            source = _source([word.text for word in parsed.operands], script)
+        except LsfError:  # an option without its value leaves no command
+            raise_all(request.problems)
+            raise
         if source.has_options:
             lines = [read(line.words, stops=False) for line in lines_of(source.script, source.shown)]
             request.problems += [problem for line in lines for problem in line.problems]

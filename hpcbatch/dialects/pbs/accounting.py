@@ -18,7 +18,7 @@ from hpcbatch.dialects.pbs.ids import row_id
 from hpcbatch.dialects.pbs.qstat_full import resource_list, resources_used
 from hpcbatch.dialects.pbs.states import exec_host, exec_vnode, exit_status
 from hpcbatch.dialects.pbs.values import DEFAULT_PROJECT, quoted
-from hpcbatch.model.chunk import Chunk
+from hpcbatch.model.chunk import Chunk, of_each_pod
 from hpcbatch.model.record import ExecHost, JobRecord, JobStatus, PastRun
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.model.text import printable
@@ -205,7 +205,7 @@ def _nodes(hosts: Sequence[ExecHost]) -> tuple[list[str], list[int]]:
 
 
 def _pods(record: JobRecord) -> list[Chunk]:
-    pods = [chunk for chunk in (record.status.layout or record.spec.chunks) for _ in range(chunk.count)]
+    pods = list(of_each_pod(record.layout))
     return pods if len(pods) == len(record.status.hosts) else []
 
 

@@ -154,7 +154,10 @@ _COMMANDS: Final[Mapping[str, _Of]] = {
         "have a job start before all others",
         options.QRUN,
         usage.QRUN,
-        meanings={"a": "do not wait for the start", "H": "refused: the scheduler chooses the nodes"},
+        meanings={
+            "a": "do not wait for the start",
+            "H": "on these hosts, host+host: one for each chunk, in their order",
+        },
     ),
     "qselect": _Of(
         "print the ids of the jobs that meet conditions",

@@ -7,14 +7,25 @@ from collections.abc import Iterable
 from hpcbatch.dialects.pbs.errors import COMMAND_LINE, PBSE_BADATVAL, Origin, PbsError, not_supported
 from hpcbatch.dialects.pbs.ids import parse_id
 from hpcbatch.errors import UnknownJobError
-from hpcbatch.model.dependency import Clause, Dependency, DependencyKind, JobRef, Left, Wait, parse_left
+from hpcbatch.model.dependency import (
+    COMPARED,
+    Clause,
+    Dependency,
+    DependencyKind,
+    DependencyProgress,
+    JobRef,
+    Left,
+    Wait,
+    left_shown,
+    parse_left,
+)
 from hpcbatch.model.state import Reason
 from hpcbatch.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hpcbatch.model.record import JobRecord
 
-KINDS = {kind.value: kind for kind in DependencyKind if kind not in {"aftercorr", "singleton"}}
+KINDS = {kind.value: kind for kind in DependencyKind if kind not in COMPARED | {"aftercorr", "singleton"}}
 _OF_ARRAYS = {
     f"{when}{how}array": DependencyKind(f"{when}{'' if how == 'start' else how}")
     for when in ("after", "before")
@@ -78,9 +89,15 @@ def _job(text: str, server: str | None, origin: Origin) -> JobRef:
 
 
 def replaced(before: Dependency | None, asked: Dependency) -> Dependency:
-    """What qalter makes of a dependency: `asked` replaces what is of its types. Source: OpenPBS, set_depend()."""
+    """What qalter makes of a dependency: `asked` replaces what is of its types. Source: OpenPBS, set_depend().
+    A dependency as PBS has none, of which one part may be enough, is replaced as a whole.
+    """
     kinds = {clause.kind for clause in asked.clauses}
-    kept = () if before is None else tuple(clause for clause in before.clauses if clause.kind not in kinds)
+    kept = (
+        ()
+        if before is None or before.is_any or before.expression
+        else tuple(clause for clause in before.clauses if clause.kind not in kinds)
+    )
     return Dependency(clauses=(*kept, *asked.clauses))
 
 
@@ -97,7 +114,9 @@ def format_depend(record: JobRecord) -> str | None:
     dependency, progress = record.spec.dependency, record.status.dependency
     if dependency is None and progress is None:
         return None
-    left = list(_not_looked_at(dependency) if progress is None else parse_left(progress.left)[0])
+    if dependency is not None and (dependency.is_any or dependency.expression):  # PBS has no such ones
+        return left_shown(_text(dependency, progress), lambda part: _alone(part, record.spec.server)) or None
+    left = list(_not_looked_at(dependency) if progress is None else parse_left(progress.left))
     if dependency is not None:
         left += [Left(wait=wait) for wait in (*dependency.befores, *dependency.rivals)]
     left += [Left(wait=Wait.parse(name)) for name in (() if progress is None else progress.followers)]
@@ -124,6 +143,20 @@ def _not_looked_at(dependency: Dependency | None) -> Iterable[Left]:
 
 def _group(kind: DependencyKind, parts: list[Left], server: str) -> str:
     return f"{kind}:" + ":".join(_value(part.wait, part.is_array, server) for part in parts)
+
+
+def _text(dependency: Dependency, progress: DependencyProgress | None) -> str:
+    if progress is not None:
+        return progress.left
+    from hpcbatch.model.conditions import written
+
+    return written(dependency.group)
+
+
+def _alone(part: Left, server: str) -> str:
+    """A part of a dependency of which not all parts count."""
+    value = _value(part.wait, part.is_array, server)
+    return f"{'!' * part.wait.is_not}{part.wait.kind}:{value}{part.wait.compare}"
 
 
 def _value(wait: Wait, is_array: bool, server: str) -> str:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, tzinfo
 
 from hpcbatch.dataclass import dataclass
 from hpcbatch.dialects.pbs import options, usage
 from hpcbatch.dialects.pbs.cjson import Json, dump, parsed
+from hpcbatch.dialects.pbs.custom_resources import node_amounts
 from hpcbatch.dialects.pbs.errors import PBS_VERSION, PBSE_INTERNAL, PBSE_PERM, PbsError, PbsUsageError
 from hpcbatch.dialects.pbs.qstat_options import Format
 from hpcbatch.dialects.pbs.states import ctime
+from hpcbatch.model.custom_resource import CustomResource
 from hpcbatch.model.row import NodeRow
 
 _SHORT_HEADER = """\
@@ -24,6 +26,7 @@ vnode           state           njobs   run   susp      f/t        f/t     f/t  
 """
 
 
+_GPUS = "ngpus"
 _MOST_COMMENT = 79
 """Source: marknode() of pbsnodes.c."""
 
@@ -112,22 +115,33 @@ def node_state(node: NodeRow) -> str:
     return "job-busy" if node.cpus and node.cpus_used >= node.cpus else "free"
 
 
-def format_nodes(nodes: Sequence[NodeRow], *, server: str = "", timezone: tzinfo | None = None) -> str:
+def format_nodes(
+    nodes: Sequence[NodeRow],
+    *,
+    server: str = "",
+    timezone: tzinfo | None = None,
+    resources: Sequence[CustomResource] = (),
+) -> str:
     """`pbsnodes -a`, or of some nodes by name."""
     blocks = []
     for node in nodes:
-        lines = [f"     {name} = {value}\n" for name, value in node_attributes(node, server, timezone)]
+        lines = [f"     {name} = {value}\n" for name, value in node_attributes(node, server, timezone, resources)]
         blocks.append(f"{node.name}\n{''.join(lines)}\n")
     return "".join(blocks)
 
 
 def format_nodes_dsv(
-    nodes: Sequence[NodeRow], *, server: str = "", delimiter: str = "|", timezone: tzinfo | None = None
+    nodes: Sequence[NodeRow],
+    *,
+    server: str = "",
+    delimiter: str = "|",
+    timezone: tzinfo | None = None,
+    resources: Sequence[CustomResource] = (),
 ) -> str:
     """`pbsnodes -F dsv`."""
     lines = []
     for node in nodes:
-        values = [f"{name}={value}" for name, value in node_attributes(node, server, timezone)]
+        values = [f"{name}={value}" for name, value in node_attributes(node, server, timezone, resources)]
         lines.append(delimiter.join([f"Name={node.name}", *values]).replace(", ", ",") + "\n")
     return "".join(lines)
 
@@ -140,11 +154,14 @@ def format_nodes_json(
     unknown: Sequence[str] = (),
     summary: bool = False,
     jobs: bool = False,
+    resources: Sequence[CustomResource] = (),
 ) -> str:
     """`pbsnodes -F json`; `unknown` are names that were requested and are no nodes."""
     found: dict[str, Json] = {}
     for node in nodes:
-        found[node.name] = _short_json(node, server, jobs=jobs) if summary else _json(node, server)
+        found[node.name] = (
+            _short_json(node, server, resources, jobs=jobs) if summary else _json(node, server, resources)
+        )
     found |= {name: {name: "Unknown node "} for name in unknown}
     return dump(_root(now, server) | {"nodes": found}) + "\n"
 
@@ -155,21 +172,30 @@ def format_marked(nodes: Sequence[NodeRow]) -> str:
     return "".join(f"{node.name:<20} {node_state(node)} {node.comment}\n" for node in marked)
 
 
-def format_summary(nodes: Sequence[NodeRow], *, jobs: bool = False, long: bool = False, header: bool = True) -> str:
+def format_summary(
+    nodes: Sequence[NodeRow],
+    *,
+    jobs: bool = False,
+    long: bool = False,
+    header: bool = True,
+    resources: Sequence[CustomResource] = (),
+) -> str:
     """`pbsnodes -aS` and, with `jobs`, `-aSj`; `long` (-L) cuts nothing."""
     lines = [_JOBS_HEADER if jobs else _SHORT_HEADER] if header else []
     for node in nodes:
+        gpus, gpus_used = _gpus(node, resources)
         state = node_state(node) if long else node_state(node).partition(",")[0]
         if jobs:
             widths: tuple[int, ...] = (-15, -15, 6, 5, 6, 12, 7, 7, 7)
             count = str(len(node.jobs))
-            free = (_free_mem(node), f"{node.cpus - node.cpus_used}/{node.cpus}", "0/0", "0/0")
-            cells: tuple[str, ...] = (node.name, state, count, count, "0", *free)
+            free = (_free_mem(node), f"{node.cpus - node.cpus_used}/{node.cpus}", "0/0")
+            gpus_free = f"{max(0, gpus - gpus_used)}/{gpus}"
+            cells: tuple[str, ...] = (node.name, state, count, count, "0", *free, gpus_free)
             last = ",".join(node.jobs) or "--"
         else:
             widths = (-15, -15, -8, -8, -15, -10, 8, 7, 7, 7)
             mem = _scaled(node.mem_bytes >> 10)
-            cells = (node.name, state, "--", "--", node.name, "--", mem, str(node.cpus), "0", "0")
+            cells = (node.name, state, "--", "--", node.name, "--", mem, str(node.cpus), "0", str(gpus))
             last = node.comment or "--"
         lines.append(" ".join(_fit(c, w, long) for c, w in zip(cells, widths, strict=True)) + f" {last}\n")
     return "".join(lines)
@@ -185,8 +211,11 @@ def refusal_of(name: str, text: str = "Unauthorized Request ") -> str:
     return f"Error marking node {name} - {text}"
 
 
-def node_attributes(node: NodeRow, server: str, timezone: tzinfo | None) -> list[tuple[str, str]]:
-    """In PBS's order; without those that have no value."""
+def node_attributes(
+    node: NodeRow, server: str, timezone: tzinfo | None, resources: Sequence[CustomResource] = ()
+) -> list[tuple[str, str]]:
+    """In PBS's order; without those that have no value. `resources`: the site's, beside PBS's own."""
+    amounts = node_amounts(resources, node)
     jobs = ", ".join(f"{job}/{slot}" for slot, job in enumerate(_job_ids(node, server)))
     attributes = [
         ("Mom", node.name),
@@ -194,17 +223,29 @@ def node_attributes(node: NodeRow, server: str, timezone: tzinfo | None) -> list
         ("state", node_state(node)),
         ("pcpus", str(node.cpus)),
         ("jobs", jobs),
-        ("resources_available.arch", "linux"),
-        ("resources_available.host", node.name.partition(".")[0]),
-        ("resources_available.mem", f"{node.mem_bytes >> 10}kb"),
-        ("resources_available.ncpus", str(node.cpus)),
-        ("resources_available.vnode", node.name),
-        ("resources_assigned.accelerator_memory", "0kb"),
-        ("resources_assigned.hbmem", "0kb"),
-        ("resources_assigned.mem", f"{node.mem_used_bytes >> 10}kb"),
-        ("resources_assigned.naccelerators", "0"),
-        ("resources_assigned.ncpus", str(node.cpus_used)),
-        ("resources_assigned.vmem", "0kb"),
+        *_by_name(
+            "resources_available",
+            {
+                **{name: has for name, (has, _) in amounts.items()},
+                "arch": "linux",
+                "host": node.name.partition(".")[0],
+                "mem": f"{node.mem_bytes >> 10}kb",
+                "ncpus": str(node.cpus),
+                "vnode": node.name,
+            },
+        ),
+        *_by_name(
+            "resources_assigned",
+            {
+                **{name: used for name, (_, used) in amounts.items()},
+                "accelerator_memory": "0kb",
+                "hbmem": "0kb",
+                "mem": f"{node.mem_used_bytes >> 10}kb",
+                "naccelerators": "0",
+                "ncpus": str(node.cpus_used),
+                "vmem": "0kb",
+            },
+        ),
         ("comment", node.comment),
         ("resv_enable", "True"),
         ("sharing", "default_shared"),
@@ -214,14 +255,24 @@ def node_attributes(node: NodeRow, server: str, timezone: tzinfo | None) -> list
     return [(name, value) for name, value in attributes if value]
 
 
+def _by_name(attribute: str, values: Mapping[str, str]) -> list[tuple[str, str]]:
+    return [(f"{attribute}.{name}", values[name]) for name in sorted(values)]
+
+
+def _gpus(node: NodeRow, resources: Sequence[CustomResource]) -> tuple[int, int]:
+    """How many GPUs a node has, and how many jobs hold there: those that jobs ask for as `ngpus`."""
+    has, used = node_amounts(resources, node).get(_GPUS, ("0", "0"))
+    return (int(has), int(used)) if has.isdecimal() and used.isdecimal() else (0, 0)
+
+
 def _job_ids(node: NodeRow, server: str) -> list[str]:
     return [f"{job}.{server}" if server and "." not in job else job for job in node.jobs]
 
 
-def _json(node: NodeRow, server: str) -> dict[str, Json]:
+def _json(node: NodeRow, server: str, resources: Sequence[CustomResource]) -> dict[str, Json]:
     found: dict[str, Json] = {}
     groups: dict[str, dict[str, Json]] = {}
-    for name, value in node_attributes(node, server, None):
+    for name, value in node_attributes(node, server, None, resources):
         group, dot, inner = name.partition(".")
         if dot:
             found.setdefault(group, groups.setdefault(group, {}))
@@ -236,7 +287,8 @@ def _json(node: NodeRow, server: str) -> dict[str, Json]:
     return found
 
 
-def _short_json(node: NodeRow, server: str, *, jobs: bool) -> dict[str, Json]:
+def _short_json(node: NodeRow, server: str, resources: Sequence[CustomResource], *, jobs: bool) -> dict[str, Json]:
+    gpus, gpus_used = _gpus(node, resources)
     state = node_state(node).partition(",")[0]
     if jobs:
         count = len(node.jobs)
@@ -248,7 +300,7 @@ def _short_json(node: NodeRow, server: str, *, jobs: bool) -> dict[str, Json]:
             "mem f/t": _free_mem(node),
             "ncpus f/t": f"{node.cpus - node.cpus_used}/{node.cpus}",
             "nmics f/t": "0/0",
-            "ngpus f/t": "0/0",
+            "ngpus f/t": f"{max(0, gpus - gpus_used)}/{gpus}",
             "jobs": _job_ids(node, server),
         }
     return {
@@ -260,7 +312,7 @@ def _short_json(node: NodeRow, server: str, *, jobs: bool) -> dict[str, Json]:
         "Memory": _scaled(node.mem_bytes >> 10),
         "ncpus": node.cpus,
         "nmics": 0,
-        "ngpus": 0,
+        "ngpus": gpus,
         "comment": node.comment or "--",
     }
 

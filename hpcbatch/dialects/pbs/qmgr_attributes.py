@@ -47,6 +47,10 @@ PUBLIC: Mapping[Kind, frozenset[str]] = {
         *("eligible_time_enable", "reserve_retry_time", "reserve_retry_init", "job_history_enable"),
         *("job_history_duration", "max_concurrent_provision", "backfill_depth", "clear_topjob_estimates_enable"),
         *("job_requeue_timeout", "jobscript_max_size", "show_hidden_attribs", "max_job_sequence_id"),
+        *("restrict_res_to_release_on_suspend", "python_restart_max_hooks", "python_restart_max_objects"),
+        *("python_restart_min_interval", "sync_mom_hookfiles_timeout", "rpp_max_pkt_check"),
+        *("resv_post_processing_time", "acl_krb_realm_enable", "acl_krb_realms", "acl_krb_submit_realms"),
+        *("cred_renew_enable", "cred_renew_tool", "cred_renew_period", "cred_renew_cache_period"),
     },
     Kind.QUEUE: _LIMITS
     | {
@@ -66,7 +70,10 @@ PUBLIC: Mapping[Kind, frozenset[str]] = {
     Kind.RESOURCE: frozenset({"type", "flag"}),
     Kind.SCHED: frozenset(
         {"scheduling", "scheduler_iteration", "sched_host", "partition", "comment", "log_events"}
-        | {"preempt_queue_prio", "preempt_prio", "preempt_order", "preempt_sort"}
+        | {"preempt_queue_prio", "preempt_prio", "preempt_order", "preempt_sort", "preempt_targets_enable"}
+        | {"sched_cycle_length", "do_not_span_psets", "only_explicit_psets", "sched_preempt_enforce_resumption"}
+        | {"job_sort_formula_threshold", "throughput_mode", "opt_backfill_fuzzy", "sched_priv", "sched_log"}
+        | {"sched_user", "server_dyn_res_alarm", "job_run_wait", "attr_update_period", "job_sort_formula"}
     ),
 }
 """Those that PBS lets operators and managers write. Source: the attribute tables of OpenPBS 23.06."""
@@ -103,8 +110,7 @@ _WHERE: Mapping[Kind, str] = {
     Kind.SERVER: _SITE,
     Kind.QUEUE: _SITE,
     Kind.NODE: "a node's kubelet says what it has, and its labels what kind it is",
-    Kind.RESOURCE: "resources are Kubernetes', and those of key `resources` in site.yaml (docs/site.md)",
-    Kind.SCHED: "Volcano's scheduler starts jobs; its own configuration sets how",
+    Kind.SCHED: "there is one scheduler; set server scheduling = False stops it (docs/accounts.md has its rules)",
 }
 
 

@@ -9,7 +9,7 @@ A request is: command object [name[@server],...] [attribute[.resource] OP value,
 Commands and objects may be cut short. Requests end at a line's end or at `;`.
 Commands:
   active   the objects that requests without a name are for
-  create   make a queue
+  create   make a queue or a resource
   delete   remove a queue
   set      give an attribute a value
   unset    take it away
@@ -22,9 +22,11 @@ Objects: server, queue, node, resource, sched, hook.
 _TOPICS: Mapping[str, str] = {
     "active": "active OBJECT [NAME,...]: without a name it shows those that are active.\n",
     "create": "create queue NAME [queue_type=Execution|Route,enabled=True,started=True]: a Volcano Queue.\n"
-    "Where site.yaml names the queues, it is changed instead.\n",
-    "delete": "delete queue NAME: an empty one.\n",
-    "set": 'set queue NAME enabled=False | started=False\nset node NAME state=offline | state=free | comment="text"\n',
+    "Where site.yaml names the queues, it is changed instead.\n"
+    "create resource NAME [type=long|string|boolean,flag=q|h].\n",
+    "delete": "delete queue NAME: an empty one.\ndelete resource NAME: one that no job asks for.\n",
+    "set": 'set queue NAME enabled=False | started=False\nset node NAME state=offline | state=free | comment="text"\n'
+    "set server resources_available.NAME = N; set node NAME resources_available.NAME = VALUE\n",
     "unset": "unset queue NAME enabled | started\nunset node NAME comment\n",
     "list": "list OBJECT [NAME,...] [ATTRIBUTE,...]: `list queue @default` shows all.\n",
     "print": "print OBJECT [NAME,...] [ATTRIBUTE,...]: `print server` has the queues, too.\n",

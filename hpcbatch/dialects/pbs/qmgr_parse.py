@@ -148,7 +148,7 @@ def parse_request(text: str) -> Request | None:
         raise BadRequestError(f"qmgr: Illegal object type: {words[1]}.", 2)
     names: tuple[Name, ...] | None = None
     if words[2]:
-        if is_attribute(kind, words[2].partition(".")[0]):
+        if kind is not Kind.RESOURCE and is_attribute(kind, words[2].partition(".")[0]):
             end -= len(words[2])
         else:
             if wrong := _wrong_at(words[2], kind):

@@ -12,6 +12,7 @@ _HEADING = {
     Kind.SERVER: "#\n# Set server attributes.\n#\n",
     Kind.QUEUE: "#\n# Create queues and set their attributes.\n#\n",
     Kind.NODE: "#\n# Create nodes and set their properties.\n#\n",
+    Kind.RESOURCE: "#\n# Create resources and set their properties.\n#\n",
     Kind.HOOK: "#\n# Create hooks and set their properties.\n#\n",
 }
 _LINE = 80
@@ -41,8 +42,10 @@ def flat(attributes: Attributes, asked: Sequence[Setting] = ()) -> list[tuple[st
     return [(name, value) for name, value in found if name in whole or name.partition(".")[0] in whole]
 
 
-def format_list(kind: Kind, objects: Mapping[str, Flat]) -> str:
-    return "".join(_listed(kind, name, attributes) for name, attributes in objects.items())
+def format_list(kind: Kind, objects: Mapping[str, Flat], name: str = "") -> str:
+    """`name`: the one that is asked for; "": all."""
+    heading = _HEADING[kind] if kind is Kind.RESOURCE and objects and not name else ""  # of a list, too
+    return heading + "".join(_listed(kind, name, attributes) for name, attributes in objects.items())
 
 
 def _listed(kind: Kind, name: str, attributes: Flat) -> str:
@@ -60,9 +63,10 @@ def _listed(kind: Kind, name: str, attributes: Flat) -> str:
     return "".join(lines) + "\n"
 
 
-def format_print(kind: Kind, objects: Mapping[str, Flat]) -> str:
-    """What makes the same again when it is read by qmgr."""
-    return _HEADING.get(kind, "") + "".join(_printed(kind, name, attributes) for name, attributes in objects.items())
+def format_print(kind: Kind, objects: Mapping[str, Flat], name: str = "") -> str:
+    """What makes the same again when it is read by qmgr. `name`: the one that is asked for; "": all."""
+    heading = "" if kind is Kind.RESOURCE and (name or not objects) else _HEADING.get(kind, "")
+    return heading + "".join(_printed(kind, name, attributes) for name, attributes in objects.items())
 
 
 def _printed(kind: Kind, name: str, attributes: Flat) -> str:

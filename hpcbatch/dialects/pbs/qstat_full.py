@@ -24,7 +24,7 @@ from hpcbatch.dialects.pbs.states import (
 )
 from hpcbatch.dialects.pbs.values import DEFAULT_PROJECT, Size, size_of_bytes, sum_sizes
 from hpcbatch.dialects.pbs.variables import format_variable_list, ordered
-from hpcbatch.model.chunk import Chunk
+from hpcbatch.model.chunk import Chunk, of_each_pod
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.state import JobState, Reason
@@ -65,7 +65,7 @@ def full_attributes(
     spec, status = record.spec, record.status
     asked = spec.attributes
     row = row or row_of(record)
-    pods = [chunk for chunk in (status.layout or spec.chunks) for _ in range(chunk.count)]
+    pods = list(of_each_pod(record.layout))
     hosts, cpus = row.hosts, row.cpus_per_host
     vnodes = exec_vnode(hosts, cpus, pods if len(pods) == len(hosts) else ())
     ended_by = status.deleted_by

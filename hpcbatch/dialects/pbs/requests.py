@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from hpcbatch.dataclass import dataclass
 from hpcbatch.dialects.pbs import options, usage
 from hpcbatch.dialects.pbs.errors import PBSE_PERM, PbsError, PbsUsageError
+from hpcbatch.typed import NamedTuple
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,17 +74,34 @@ def parse_qorder(argv: Sequence[str]) -> tuple[str, str]:
     return argv[0], argv[1]
 
 
-def parse_qrun(argv: Sequence[str]) -> tuple[str, ...]:
-    """`[-a] id…`; the usage has exit code 1. Which nodes a job gets (-H) is not for operators to say here."""
+class RunOptions(NamedTuple):
+    job_ids: tuple[str, ...]
+    hosts: tuple[str, ...] = ()
+    """-H: where the chunks of the job go, in their order."""
+
+
+def parse_qrun(argv: Sequence[str]) -> RunOptions:
+    """`[-a] [-H host+host] id…`; the usage has exit code 1."""
     parsed = options.getopt(options.words(argv), options.QRUN)
     job_ids = tuple(word.text for word in parsed.operands)
     values = {option.name: option.value for option in parsed.options}
     if parsed.errors or not job_ids or values.get("H") == "":
         illegal = ["illegal -H value"] if values.get("H") == "" else []
         raise PbsUsageError("\n".join([*parsed.errors, *illegal]), usage.QRUN, code=1)
-    if "H" in values:
-        raise PbsError(f"Unknown node  {values['H']}\n-H is not supported here: Volcano chooses the nodes", 2)
-    return job_ids
+    return RunOptions(job_ids, _hosts(values["H"]) if "H" in values else ())
+
+
+def _hosts(text: str) -> tuple[str, ...]:
+    """`n1+n2`, `(n1)+(n2)`. Raises PbsError for amounts."""
+    if text == "-":
+        raise PbsError("No support for requested service\n-H -: every job holds what it runs on", 2)
+    names = tuple(part.strip("()") for part in text.split("+"))
+    if any(":" in name for name in names):
+        why = "-H names hosts alone: what the job gets of them is what its select says"
+        raise PbsError(f"No support for requested service\n{why}", 2)
+    if not all(names):
+        raise PbsUsageError("illegal -H value", usage.QRUN, code=1)
+    return names
 
 
 def parse_qhold(argv: Sequence[str]) -> HoldOptions:

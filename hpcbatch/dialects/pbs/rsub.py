@@ -24,6 +24,7 @@ from hpcbatch.units import hms
 
 BAD_TIMES: Final = "Bad time specification(s)"
 _PBSE_BADTSPEC, _PBSE_NOT_EMPTY, _PBSE_RRULE, _PBSE_ZONE, _PBSE_PERM = 15086, 15178, 15133, 15135, 15007
+_PBSE_NOATTR = 15002
 _PBSE_RESV_FAIL, _PBSE_BADATVAL, _PBSE_NOSUP = 15081, 15014, 15029
 _DENIED: Mapping[Denial, tuple[str, int]] = {
     Denial.BAD_TIME: (BAD_TIMES, _PBSE_BADTSPEC),
@@ -44,6 +45,8 @@ _RULES: Final = {
 }
 """Of the texts about rules: a word, and PBS's number."""
 _EXPLAINED: Final = frozenset({Denial.BAD_REQUEST, Denial.NOT_ALLOWED, Denial.NO_PLAN})
+_IDLE_S = 600
+"""delete_idle_time where it is not given, of a reservation that a job is moved into. Source: req_quejob.c."""
 _LIST = r"[^\s,@]+(@[^\s,]*)?"
 
 
@@ -51,6 +54,8 @@ class Rsub(NamedTuple):
     spec: ReservationSpec
     wait_s: int | None
     """`-I`: how long the command waits for the reservation to be confirmed; None: it does not."""
+    is_of_job: bool = False
+    """It is a waiting job's (-W qmove), which moves into it."""
 
 
 class Times(NamedTuple):
@@ -109,8 +114,11 @@ def read_rsub(
     host: str,
     read_job: Callable[[Sequence[str]], JobSpec],
     node_cpus: Callable[[], Mapping[str, int]],
+    waiting_job: Callable[[str], JobSpec],
 ) -> Rsub:
-    """`read_job` reads options of qsub; `node_cpus` has the nodes. Raises PbsUsageError and PbsError."""
+    """`read_job` reads options of qsub; `node_cpus` has the nodes; `waiting_job` finds a job by its id and raises
+    PbsError if it does not wait. Raises PbsUsageError and PbsError.
+    """
     parsed = options.getopt(options.words(argv), options.PBS_RSUB, long_options=frozenset({"--hosts", "--job"}))
     wrong = [*parsed.errors]
     given = {option.name: option.value for option in parsed.options}
@@ -131,8 +139,16 @@ def read_rsub(
             wrong.append(f"Duplicate host: {next(one for one in hosts if hosts.count(one) > 1)}")
     elif parsed.operands:
         wrong.append(f"directive error: {' '.join(argv)} ")
-    if "--job" in given or "W" in given:
-        raise PbsError("No support for requested service\nno job is made a reservation of here: -W qmove, --job", 173)
+    if "--job" in given:
+        why = "a job that runs keeps its nodes until it ends, and none is moved into a reservation: --job"
+        raise PbsError(f"No support for requested service\n{why}", _PBSE_NOSUP & 0xFF)
+    more = _more(given["W"], wrong) if "W" in given else More()
+    if more.job and given.keys() & {"R", "E"}:
+        wrong.append("-Wqmove is not compatible with -R or -E option")
+    if more.job and wait_s is not None and wait_s > -1:
+        raise PbsError("-I <timeout> value must be negative when used with -Wqmove option.", 2)
+    if more.job and given.keys() & {"l", "r"}:
+        wrong.append("the reservation is what the job asks for, once: neither -l nor -r goes with -Wqmove")
     rule = given.get("r", "")
     if len(rule) > 66:
         wrong.append("illegal -r value (expression too long)")
@@ -145,12 +161,48 @@ def read_rsub(
     if hosts:
         spec = _of_hosts(hosts, times.settled(now), given, host, node_cpus())
         return Rsub(mail.applied(spec), None)
-    job = read_job([part for option in parsed.options if option.name == "l" for part in ("-l", option.value)])
+    if more.job:
+        job = waiting_job(more.job)
+        if times.duration is None and job.walltime_s is None:
+            raise PbsError(f"{BAD_TIMES}\nthe job has no walltime: -D says how long", _PBSE_BADTSPEC & 0xFF)
+        times = times._replace(start=now.replace(microsecond=0))
+    else:
+        job = read_job([part for option in parsed.options if option.name == "l" for part in ("-l", option.value)])
     if times.duration is None and job.walltime_s is not None:
         times = times._replace(duration=timedelta(seconds=job.walltime_s))
     spec = _of_chunks(parsed, times.settled(now), job, host)
     spec = replace(spec, rule=rule, zone=zone if rule else "")
-    return Rsub(mail.applied(spec), wait_s)
+    if more.idle_s is not None or more.job:
+        idle_s = _IDLE_S if more.idle_s is None else more.idle_s
+        spec = replace(spec, flags=(Flag.PURGE_COMP,), purge_s=idle_s)
+    return Rsub(mail.applied(spec), -1 if more.job else wait_s, bool(more.job))
+
+
+class More(NamedTuple):
+    """What -W says."""
+
+    job: str = ""
+    """qmove: the id of a job."""
+    idle_s: int | None = None
+    """delete_idle_time: the reservation ends when no job has used it for so long."""
+
+
+def _more(text: str, wrong: list[str]) -> More:
+    found = More()
+    for part in text.split(","):
+        name, equals, value = (word.strip() for word in part.partition("="))
+        if not equals or not value:
+            wrong.append("illegal -W value")
+        elif name == "qmove":
+            found = found._replace(job=value)
+        elif name == "delete_idle_time":
+            try:
+                found = found._replace(idle_s=parse_duration(value))
+            except HpcBatchError:
+                wrong.append("illegal -W value")
+        else:
+            raise PbsError(f"Undefined attribute  {name}", _PBSE_NOATTR & 0xFF)
+    return found
 
 
 def _of_hosts(
@@ -190,8 +242,8 @@ def _of_chunks(parsed: Parsed, times: tuple[datetime, datetime], job: JobSpec, h
     count = sum(chunk.count for chunk in job.chunks)
     attributes = {
         **_shown(given),
-        "select": asked.get("select", _select(job.chunks)),
-        "place": asked.get("place", "free"),
+        "select": asked.get("select") or job.attributes.get("Resource_List.select") or _select(job.chunks),
+        "place": asked.get("place") or job.attributes.get("Resource_List.place", "free"),
         "ncpus": str(cpus),
         "nodect": str(count),
     }

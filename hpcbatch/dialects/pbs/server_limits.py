@@ -51,13 +51,15 @@ def changed(
     for setting in settings:
         given = [] if verb is Verb.UNSET else _parse(setting, queue)
         word, *_ = _OLD.get(setting.name, (setting.name,))
-        if bool(setting.resource) is not word.removesuffix("_soft").endswith("_res"):
+        is_whole = verb is Verb.UNSET and not setting.resource  # of all resources, if it has any
+        if not is_whole and bool(setting.resource) is not word.removesuffix("_soft").endswith("_res"):
             raise _illegal(setting)
         if verb is Verb.UNSET or setting.op == "=":
             found = [
                 each
                 for each in found
-                if (each.word, each.resource, each.queue) != (word, setting.resource, queue)
+                if (each.word, each.queue) != (word, queue)
+                or (each.resource != setting.resource and not is_whole)
                 or (setting.name in _OLD and (each.kind, each.name) != _OLD[setting.name][1:])
             ]
         names = {(each.kind, each.name) for each in given}

@@ -128,8 +128,7 @@ def elapsed_s(row: JobRow, now: datetime) -> int | None:
     """Wall-clock seconds that the job has run; None if it never did, and of an array."""
     if row.start_time is None or row.array_indices:
         return None
-    end = row.end_time if row.end_time is not None else now
-    return max(0, int((end - row.start_time).total_seconds()))
+    return row.ran_s(now)
 
 
 def exec_host(hosts: Sequence[str], cpus: Sequence[int]) -> str:

@@ -11,7 +11,8 @@ from datetime import datetime, timedelta, tzinfo
 from hpcbatch.dialects.pbs.accounting import GroupName, entries, stamp
 from hpcbatch.dialects.pbs.qstat_full import resources_used
 from hpcbatch.dialects.pbs.states import WAITING_TEXT, exec_vnode, exit_status
-from hpcbatch.model.record import JobRecord
+from hpcbatch.model.chunk import of_each_pod
+from hpcbatch.model.record import JobRecord, Suspension
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.model.text import printable
 from hpcbatch.model.warning import warning_in
@@ -51,6 +52,7 @@ _FILTERS = {
     "force": 0x8000,
 }
 _JOB, _USAGE, _SCHED, _DEBUG = _FILTERS["job"], _FILTERS["job_usage"], _FILTERS["sched"], _FILTERS["debug"]
+_ADMIN = _FILTERS["admin"]
 WITH_VALUE = "wpnfc"
 FLAGS = "zvamsl"
 
@@ -137,13 +139,25 @@ def _events(record: JobRecord, now: datetime) -> Iterator[Event]:
         yield Event(run.end_time, "S", _JOB, f"Job requeued, {run.lost}" if run.lost else "Job Rerun")
     if status.start_time is not None and spec.array is None:
         hosts, cpus = [host.node for host in status.hosts], [host.cpus for host in status.hosts]
-        pods = [chunk for chunk in (status.layout or spec.chunks) for _ in range(chunk.count)]
+        pods = list(of_each_pod(record.layout))
         vnodes = exec_vnode(hosts, cpus, pods if len(pods) == len(hosts) else ())
         yield from _start(status.start_time, server, vnodes, status.session_id)
     elif status.start_time is None and not status.state.is_final:
         yield from _waiting(record, now)
+    for one in status.suspensions:
+        yield from _suspension(one, server)
     if status.state.is_final and status.end_time is not None:
         yield from _end(record, status.end_time, server)
+
+
+def _suspension(one: Suspension, server: str) -> Iterator[Event]:
+    """Who suspends a job by request is not kept."""
+    who = f" by Scheduler@{server}" if one.by else ""
+    yield Event(one.start_time, "S", _ADMIN, f"suspend job{who}")
+    if one.by:
+        yield Event(one.start_time, "L", _SCHED, f"Job preempted by suspension, for job {one.by}")
+    if one.is_resumed and one.end_time is not None:
+        yield Event(one.end_time, "S", _ADMIN, f"resume job by Scheduler@{server}")
 
 
 def _start(when: datetime, server: str, vnodes: str, pid: int | None) -> Iterator[Event]:

@@ -14,10 +14,11 @@ from hpcbatch.dialects.slurm.getopt import Given, Option, Parser, Takes
 from hpcbatch.dialects.slurm.options import BY_NAME, OPTIONS
 from hpcbatch.dialects.slurm.submit import read_submission
 from hpcbatch.errors import NotSupportedError
+from hpcbatch.model.chunk import of_each_pod
 from hpcbatch.model.interactive import Interactive
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.spec import Output, Submission
-from hpcbatch.typed import Any, NamedTuple
+from hpcbatch.typed import Any, Final, NamedTuple
 
 _TAKES = {"": Takes.NOTHING, "=": Takes.VALUE, "?": Takes.OPTIONAL}
 
@@ -125,12 +126,22 @@ def read_srun(argv: Sequence[str], around: Surroundings, *, is_terminal: bool) -
 
 def launching(record: JobRecord) -> Iterator[str]:
     """What srun -v says of its step when the job has its hosts. Source: slurm_step_launch()."""
-    ranks = (chunk.ranks for chunk in record.layout for _ in range(chunk.count))
+    ranks = (chunk.ranks for chunk in of_each_pod(record.layout))
     first = 0
     for host, count in zip(record.status.hosts, ranks, strict=False):
         numbers = str(first) if count == 1 else f"[{first}-{first + count - 1}]"
         first += count
         yield f"launching StepId={record.job_id}.0 on host {host.node}, {count} tasks: {numbers}"
+
+
+_DAEMONS: Final = {
+    "prted": "Open MPI",
+    "orted": "Open MPI",
+    "hydra_pmi_proxy": "MPICH",
+    "hydra_bstrap_proxy": "Intel MPI",
+}
+"""By their programs."""
+_MPIRUNS: Final = frozenset({"mpirun", "mpiexec", "mpiexec.hydra", "orterun", "prterun"})
 
 
 class Step(NamedTuple):
@@ -140,6 +151,8 @@ class Step(NamedTuple):
     has_terminal: bool
     lacks_terminal: bool
     quiet: bool
+    daemon_of: str = ""
+    """The kind of MPI whose mpirun starts its daemons by this step; "": it is no such step."""
 
 
 def read_step(argv: Sequence[str], *, is_terminal: bool) -> Step:
@@ -157,7 +170,16 @@ def read_step(argv: Sequence[str], *, is_terminal: bool) -> Step:
         command = ("srun", *_BESIDE, "--pty", *operands)
     else:
         command = ("srun", *(["--pty"] if has_terminal else []), *rest, *operands)
-    return Step(command, has_terminal, "pty" in names and not is_terminal, "quiet" in names)
+    daemon_of = _DAEMONS.get(operands[0].rpartition("/")[2], "")
+    return Step(command, has_terminal, "pty" in names and not is_terminal, "quiet" in names, daemon_of)
+
+
+def of_mpirun(kind: str = "mpirun", command: str = "srun") -> str:
+    """What srun, or salloc, says when the daemons of an mpirun on the login node have failed, or may have."""
+    return (
+        f"{command}: hpcbatch: the daemons of {kind} have to reach this machine from the job's hosts, and rarely can\n"
+        f"{command}: hpcbatch: `srun PROGRAM` starts MPI programs itself; mpirun works in `srun --pty bash`"
+    )
 
 
 def allocation_of(argv: Sequence[str], environ: Mapping[str, str]) -> int | None:
@@ -178,6 +200,10 @@ def no_allocation(job_id: object) -> str:
         f"srun: error: Unable to confirm allocation for job {job_id}: Invalid job id specified\n"
         f"srun: Check SLURM_JOB_ID environment variable. Expired or invalid job {job_id}"
     )
+
+
+def is_mpirun(command: Sequence[str]) -> bool:
+    return command[0].rpartition("/")[2] in _MPIRUNS
 
 
 def read_salloc(argv: Sequence[str], around: Surroundings) -> Allocation:

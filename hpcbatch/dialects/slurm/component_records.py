@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from hpcbatch.dataclass import replace
 from hpcbatch.dialects.slurm.attributes import number
+from hpcbatch.model.chunk import of_each_pod
 from hpcbatch.model.indices import Indices
 from hpcbatch.model.record import JobRecord, JobStatus
 from hpcbatch.model.step import StepRecord, TaskFigure
@@ -41,7 +42,7 @@ def _component(record: JobRecord, index: int, count: int) -> JobRecord:
     own = {name.removeprefix(prefix): value for name, value in given.items() if name.startswith(prefix)}
     of_any = {name.split("_", 2)[2] for name in given if name.startswith("het_") and name != SIZE}
     common = {name: value for name, value in given.items() if not name.startswith("het_") and name not in of_any}
-    owners = (chunk.component for chunk in record.layout for _ in range(chunk.count))
+    owners = (chunk.component for chunk in of_each_pod(record.layout))
     places = [place for place, (_, owner) in enumerate(zip(status.hosts, owners, strict=False)) if owner == index]
     return replace(
         record,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from hpcbatch.errors import HpcBatchError, NotSupportedError
-from hpcbatch.model.dependency import MAX_JOBS, Clause, Dependency, DependencyKind, JobRef, Left, parse_left
+from hpcbatch.model.dependency import MAX_JOBS, Clause, Dependency, DependencyKind, JobRef, Left, left_shown
 from hpcbatch.model.indices import Indices
 from hpcbatch.model.state import JobState
 from hpcbatch.typed import TYPE_CHECKING
@@ -86,23 +86,22 @@ def _refs(text: str) -> tuple[tuple[JobRef, ...], int]:
 
 def format_dependency(left: str, state: JobState) -> str:
     """What `%E` and `Dependency=` show: `afterok:12(unfulfilled)`; `(null)` when nothing is left. `left` is the text of
-    a row or status (model.dependency.format_left).
+    a row or status. Conditions of LSF stand there as they do in it, with `!` and in parentheses.
     """
     if not left or state not in _SHOWN_IN:
         return "(null)"
     try:
-        parts, is_any = parse_left(left)
+        return left_shown(left, _shown)
     except ValueError:  # the row of one job must not end the listing of all
         return "(unreadable)"
-    return ("?" if is_any else ",").join(map(_shown, parts))
 
 
 def _shown(part: Left) -> str:
     wait = part.wait
-    text = str(wait.kind)
+    text = f"{'!' * wait.is_not}{wait.kind}"
     if wait.ref is not None:
         index = wait.ref.index
-        text += f":{wait.ref.job_id}{'_*' if part.is_array else '' if index is None else f'_{index}'}"
+        text += f":{wait.ref.job_id}{'_*' if part.is_array else '' if index is None else f'_{index}'}{wait.compare}"
     elif wait.kind is DependencyKind.ON:
         text += f":{wait.count}"
     if wait.delay_s:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from hpcbatch.dialects.slurm.hostlist import compress
-from hpcbatch.model.chunk import Chunk
+from hpcbatch.model.chunk import Chunk, of_each_pod
 from hpcbatch.model.record import JobRecord, JobStatus
 
 _MIB = 1024**2
@@ -47,8 +47,7 @@ def allocation(record: JobRecord) -> list[str]:
 
 
 def _placed(record: JobRecord) -> Iterator[tuple[str, Chunk]]:
-    chunks = (chunk for chunk in record.layout for _ in range(chunk.count))
-    for host, chunk in zip(record.status.hosts, chunks, strict=False):
+    for host, chunk in zip(record.status.hosts, of_each_pod(record.layout), strict=False):
         yield host.node, chunk
 
 

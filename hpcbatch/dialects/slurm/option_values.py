@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import datetime
 
-from hpcbatch.dialects.slurm import binding_values, placement_values, readers, tres, values
+from hpcbatch.dialects.slurm import binding_values, gpu_values, placement_values, readers, tres, values
 from hpcbatch.dialects.slurm.array_spec import parse_array
 from hpcbatch.dialects.slurm.begin import parse_begin, parse_deadline
 from hpcbatch.dialects.slurm.dependency import parse_dependency
@@ -256,25 +256,6 @@ def _bound(name: str) -> Reader:
     return read
 
 
-def _ntasks_per_gpu(name: str) -> Reader:
-    read_count = readers.count("ntasks_per_gpu", name)
-
-    def read(request: Request, value: str, now: datetime) -> None:
-        before = request.ntasks_per_gpu
-        read_count(request, value, now)
-        if request.ntasks_per_gpu_by not in {"", name} and before != request.ntasks_per_gpu:
-            one, other = (
-                (request.ntasks_per_gpu, before) if name == "ntasks-per-gpu" else (before, request.ntasks_per_gpu)
-            )
-            raise SlurmUsageError(
-                f"sbatch: fatal: Inconsistent values set to --ntasks-per-gpu={one} and --ntasks-per-tres={other} "
-            )
-        request.ntasks_per_gpu_by = name
-        request.bound["ntasks-per-gpu"] = str(request.ntasks_per_gpu)
-
-    return read
-
-
 def _hint(request: Request, value: str, _now: datetime) -> None:
     for word in value.split(","):
         if word.lower() == "help":
@@ -325,34 +306,6 @@ def _profile(_request: Request, value: str, _now: datetime) -> Reading | None:
     return None
 
 
-def _gres_flags(_request: Request, value: str, _now: datetime) -> Reading | None:
-    words = value.lower().split(",")
-    if words == ["disable-binding"]:
-        return Reading(Fate.HONOURED, "GPUs are chosen whatever CPUs the job has")
-    if not all(word in _GRES_FLAGS for word in words):
-        raise invalid("gres-flags")
-    return None
-
-
-# the last two came with later releases
-_GRES_FLAGS = ("disable-binding", "enforce-binding", "multiple-tasks-per-sharing", "one-task-per-sharing")
-_gpus_per_task = readers.amounts("gpus-per-task", tres.parse_gpus)
-
-
-def _tres_per_task(request: Request, value: str, now: datetime) -> None:
-    """`cpu=4,gres/gpu:a100=1` or with colons, which came after 22.05."""
-    try:
-        cpus, amounts = tres.parse_tres_per_task(value)
-    except NotImplementedError as error:
-        raise NotSupportedError(f"--tres-per-task={value}: {error} is not supported yet") from None
-    except ValueError:
-        raise SlurmUsageError("sbatch: error: Invalid TRES for --tres-per-task", 255) from None
-    request.cpus_per_task = cpus or request.cpus_per_task
-    if amounts:
-        gpus = (f"{name[4:]}:{count}" if ":" in name else str(count) for name, count in amounts.items())
-        _gpus_per_task(request, ",".join(gpus), now)
-
-
 def _acctg_freq(_request: Request, value: str, _now: datetime) -> None:
     """Source: validate_acctg_freq() of proc_args.c."""
     wrong = [part for part in value.split(",") if part and not re.match(_ACCTG_FREQ, part)]
@@ -375,24 +328,6 @@ def _mem_bind(_request: Request, value: str, _now: datetime) -> Reading | None:
     if (wrong := binding_values.wrong_mem_bind(value)) is not None:
         raise SlurmUsageError(f'sbatch: error: unrecognized --mem-bind argument "{wrong}"', 255)
     return Reading(Fate.HONOURED, "memory is not bound to tasks") if value.lower() in {"no", "none"} else None
-
-
-def _gpu_bind(request: Request, value: str, _now: datetime) -> Reading | None:
-    if not binding_values.is_gpu_bind(value):
-        raise SlurmUsageError(f"sbatch: error: Invalid --gpu-bind argument: gpu:{value}", 255)
-    word = value.lower().removeprefix("verbose,")
-    if word.startswith("c"):
-        return Reading(Fate.IGNORED, "what is near a GPU is not known here; tasks see all of the job's")
-    request.bound["gpu-bind"] = word if word.startswith(("map", "mask", "per", "single")) else "none"
-    return Reading(Fate.HONOURED, "tasks see all of the job's GPUs on their node") if word.startswith("n") else None
-
-
-def _tres_bind(request: Request, value: str, now: datetime) -> Reading | None:
-    """`gres/gpu:single:1`, which came after 22.05."""
-    kind, colon, how = value.partition(":")
-    if kind not in {"gres/gpu", "gpu"} or not colon:
-        return Reading(Fate.IGNORED, "tasks are bound to GPUs, and to no other generic resources")
-    return _gpu_bind(request, how, now)
 
 
 def _switches(request: Request, value: str, now: datetime) -> None:
@@ -440,14 +375,14 @@ READERS: dict[str, Reader] = {
     "extra-node-info": _extra_node_info,
     "get-user-env": _get_user_env,
     "gid": readers.root_only("gid"),
-    "gpu-bind": _gpu_bind,
+    "gpu-bind": gpu_values.gpu_bind,
     "gpu-freq": readers.checked(binding_values.is_gpu_freq, "Invalid --gpu-freq argument: gpu:{value}"),
     "gpus": readers.amounts("gpus", tres.parse_gpus),
     "gpus-per-node": readers.amounts("gpus-per-node", tres.parse_gpus),
     "gpus-per-socket": readers.amounts("gpus-per-socket", tres.parse_gpus),
     "gpus-per-task": readers.amounts("gpus-per-task", tres.parse_gpus),
     "gres": readers.amounts("gres", tres.parse_gres),
-    "gres-flags": _gres_flags,
+    "gres-flags": gpu_values.gres_flags,
     "help": _answered,
     "hint": _hint,
     "hold": readers.flag("hold"),
@@ -472,10 +407,10 @@ READERS: dict[str, Reader] = {
     "nodes": _nodes,
     "ntasks": readers.count("ntasks", "ntasks"),
     "ntasks-per-core": _bound("ntasks-per-core"),
-    "ntasks-per-gpu": _ntasks_per_gpu("ntasks-per-gpu"),
+    "ntasks-per-gpu": gpu_values.ntasks_per_gpu("ntasks-per-gpu"),
     "ntasks-per-node": readers.count("ntasks_per_node", "ntasks-per-node"),
     "ntasks-per-socket": _bound("ntasks-per-socket"),
-    "ntasks-per-tres": _ntasks_per_gpu("ntasks-per-tres"),
+    "ntasks-per-tres": gpu_values.ntasks_per_gpu("ntasks-per-tres"),
     "open-mode": _open_mode,
     "output": readers.text_of("output"),
     "overcommit": _overcommit,
@@ -495,8 +430,8 @@ READERS: dict[str, Reader] = {
     "time": _time,
     "time-min": _time_min,
     "tmp": readers.memory("tmp_mb", "tmp"),
-    "tres-bind": _tres_bind,
-    "tres-per-task": _tres_per_task,
+    "tres-bind": gpu_values.tres_bind,
+    "tres-per-task": gpu_values.tres_per_task,
     "uid": readers.root_only("uid"),
     "usage": _answered,
     "verbose": _verbose,

@@ -178,7 +178,7 @@ def _times(record: JobRecord, tz: tzinfo, time_format: str, exempt_s: int | None
     end = status.end_time
     limit_s = _limit_s(row, record.spec.deadline)
     if end is None and start is not None and limit_s is not None:
-        end = start + timedelta(seconds=limit_s)
+        end = start + timedelta(seconds=limit_s + row.stood_s)
     if status.preempted is not None and status.end_time is None and status.preempted.mode is not PreemptMode.SUSPEND:
         end = status.preempted.end_time
     last = status.suspensions[-1] if status.suspensions else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from hpcbatch.model.row import JobRow
-from hpcbatch.model.state import KUEUE_SAYS, WAITING, JobState, Reason
+from hpcbatch.model.state import KOORDINATOR_SAYS, KUEUE_SAYS, WAITING, JobState, Reason
 from hpcbatch.model.warning import warning_in
 from hpcbatch.typed import TYPE_CHECKING
 
@@ -138,12 +138,13 @@ def shown_reason(state: JobState, reason: Reason, message: str) -> str:
 
 
 def described_reason(state: JobState, reason: Reason, message: str) -> str:
-    """What squeue and `Reason=` say: where Slurm itself would describe it (its state_desc), that. Kueue's own words."""
+    """What squeue and `Reason=` say: where Slurm itself would describe it (its state_desc), that. Kueue's and
+    Koordinator's own words."""
     return state_description(state, message) or shown_reason(state, reason, message)
 
 
 def state_description(state: JobState, message: str) -> str:
-    return message if state is JobState.QUEUED and message.startswith(KUEUE_SAYS) else ""
+    return message if state is JobState.QUEUED and message.startswith((KUEUE_SAYS, KOORDINATOR_SAYS)) else ""
 
 
 def system_comment(state: JobState, reason: Reason, message: str) -> str:
@@ -219,10 +220,8 @@ def restarts(state: JobState, run_count: int) -> int:
 
 
 def used_s(row: JobRow, now: datetime) -> int:
-    """Wall-clock time used so far, or altogether."""
-    if row.start_time is None:
-        return 0
-    return max(0, int(((row.end_time or max(now, row.start_time)) - row.start_time).total_seconds()))
+    """Wall-clock time used so far, or altogether, without suspensions."""
+    return row.ran_s(now)
 
 
 def expected_start(row: JobRow) -> datetime | None:
@@ -235,4 +234,4 @@ def expected_end(row: JobRow) -> datetime | None:
     if row.end_time is not None:
         return row.end_time
     start = expected_start(row)
-    return None if start is None or row.walltime_s is None else start + timedelta(seconds=row.walltime_s)
+    return None if start is None or row.walltime_s is None else start + timedelta(seconds=row.walltime_s + row.stood_s)

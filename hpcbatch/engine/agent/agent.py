@@ -38,6 +38,7 @@ from hpcbatch.engine.agent.node import (
     node_metadata,
     node_status,
 )
+from hpcbatch.engine.agent.outbox import Outbox
 from hpcbatch.engine.agent.oversubscribed import yielding
 from hpcbatch.engine.agent.podhost_client import PodHostClient, PodHostError
 from hpcbatch.engine.agent.resizing import DEFERRED, INFEASIBLE, too_much
@@ -72,6 +73,7 @@ class Agent:
         self._runs: dict[str, PodRun] = {}
         self._timers: list[tuple[float, int, Callable[[], None]]] = []
         self._timer_count = 0
+        self._outbox = Outbox(registry.store.disk.flush, self._send_now, self.after)
         self._thread = threading.Thread(target=self._work, name="agent", daemon=True)
         self._feeds = [
             registry.feed(resource, self._enqueuing(handle))
@@ -125,7 +127,7 @@ class Agent:
 
     def log_path(self, pod: Object, container: str, *, previous: bool = False) -> Path | None:
         """The log of the container's latest run, or with `previous` of the one before; None if there is none (yet)."""
-        return logs.latest(self._directory(pod["metadata"]["uid"]) / "logs", container, previous=previous)
+        return logs.latest(self._directory(pod["metadata"]["uid"]), container, previous=previous)
 
     def let_in(self, pod: Object, message: Mapping[str, Any]) -> socket.socket:
         """Connect to a running container of the pod: `message` without the pod as in `podhost/container.py`. From any
@@ -156,8 +158,7 @@ class Agent:
     # --- for the pods' runs ---
 
     def send(self, message: dict[str, Any]) -> None:
-        if self._pod_host is not None:
-            self._pod_host.send(message)
+        self._outbox.send(message)
 
     def after(self, delay_s: float, action: Callable[[], None]) -> None:
         """Call `action` later in the agent's thread. Only that thread may call this."""
@@ -280,6 +281,10 @@ class Agent:
             except Exception:
                 _LOG.exception("agent")
 
+    def _send_now(self, message: dict[str, Any]) -> None:
+        if self._pod_host is not None:
+            self._pod_host.send(message)
+
     def _enqueuing(self, handle: Callable[[WatchEvent], None]) -> Callable[[WatchEvent], None]:
         return lambda event: self._queue.put(lambda: handle(event))
 
@@ -319,6 +324,7 @@ class Agent:
     def _host_lost(self) -> None:
         if self._stopping:
             return
+        self._outbox.forget()
         for run in list(self._runs.values()):
             run.guarded(run.lost)
         self._restart_pod_host()

@@ -1,4 +1,6 @@
-"""Where the logs of a pod's containers lie: `logs/<container>/<n>.log`, n for each start."""
+"""Where the logs of a pod's containers lie in its directory: `<container>.<n>.log`, n for each start. Containers have
+no dots in their names.
+"""
 
 from __future__ import annotations
 
@@ -12,35 +14,43 @@ _TAIL_LINES = 80
 
 def latest(directory: Path, container: str, *, previous: bool = False) -> Path | None:
     """The log of the latest run, or with `previous` of the one before; None if there is none (yet)."""
-    if "/" in container:
-        return None
+    numbers = []
     try:
-        numbers = sorted(int(path.stem) for path in (directory / container).iterdir() if path.stem.isdecimal())
+        with os.scandir(directory) as entries:
+            for entry in entries:
+                owner, _, rest = entry.name.partition(".")
+                number = rest.removesuffix(".log")
+                if owner == container and number.isdecimal():
+                    numbers.append(int(number))
     except OSError:
         return None
-    wanted = numbers[:-1] if previous else numbers
-    return directory / container / f"{wanted[-1]}.log" if wanted else None
+    wanted = sorted(numbers)[:-1] if previous else sorted(numbers)
+    return path(directory, container, wanted[-1]) if wanted else None
 
 
-def end(path: Path | None) -> str:
+def path(directory: Path, container: str, number: int) -> Path:
+    return directory / f"{container}.{number}.log"
+
+
+def end(log: Path | None) -> str:
     """The last lines of a log."""
-    if path is None:
+    if log is None:
         return ""
     try:
-        with path.open("rb") as file:
+        with log.open("rb") as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - _END_BYTES))
             return file.read().decode(errors="replace")
     except OSError:  # removed meanwhile
         return ""
 
 
-def tail(path: Path | None) -> str:
+def tail(log: Path | None) -> str:
     """What a container said last, for its termination message: at most 80 lines and 2048 bytes. Source: kubelet."""
-    if path is None:
+    if log is None:
         return ""
     try:
-        with path.open("rb") as file:
-            file.seek(max(0, path.stat().st_size - 4 * _TAIL_BYTES))
+        with log.open("rb") as file:
+            file.seek(max(0, log.stat().st_size - 4 * _TAIL_BYTES))
             lines = file.read().splitlines(keepends=True)[-_TAIL_LINES:]
     except OSError:
         return ""

@@ -338,9 +338,7 @@ class PodRun:
             self.agent.after(delay, lambda: self.guarded(self._advance))
 
     def _start(self, one: ContainerRun) -> None:
-        log = self.agent.pod_directory(self.uid) / "logs" / one.name / f"{one.restarts}.log"
-        log.parent.parent.mkdir(exist_ok=True, mode=0o700)
-        log.parent.mkdir(exist_ok=True, mode=0o700)
+        log = logs.path(self.agent.pod_directory(self.uid), one.name, one.restarts)
         try:
             message = start_message(
                 self.pod,

@@ -32,7 +32,8 @@ class SharedVolumes:
         """
         if not self._directory or source.get("immutable") is not True:
             return make()
-        text = json.dumps([volume["configMap"], gid], sort_keys=True)
+        how = {kind: value for kind, value in volume.items() if kind != "name"}
+        text = json.dumps([how, gid], sort_keys=True)
         key = f"{source['metadata']['uid']}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
         if key not in self._known:
             if len(self._known) >= _MOST:

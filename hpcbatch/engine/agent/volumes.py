@@ -65,9 +65,16 @@ def pod_volumes(
             result.append(_host_path(name, volume["hostPath"]))
         else:
             make = partial(_files, pod, volume, fetch, facts, files_dir=files_dir)
-            source = fetch(CONFIGMAPS, volume["configMap"].get("name", "")) if share and "configMap" in volume else None
+            only = _only_configmap(volume) if share else None
+            source = fetch(CONFIGMAPS, only) if only else None
             result.append(share(volume, source, make) if share and source is not None else make())
     return result
+
+
+def _only_configmap(volume: Object) -> str | None:
+    """Name of the ConfigMap that all files of the volume come from, if there is one."""
+    sources = (volume.get("projected") or {}).get("sources") or (volume,)
+    return str(sources[0]["configMap"].get("name", "")) if len(sources) == 1 and "configMap" in sources[0] else None
 
 
 def _files(pod: Object, volume: Object, fetch: Fetch, facts: Mapping[str, str], *, files_dir: str) -> Volume:

@@ -55,7 +55,7 @@ def _make(environment: Mapping[str, str], kept: str, root: str) -> None:
     own = b"".join(os.fsencode(f"{name}={value}") + b"\0" for name, value in environment.items())
     _write(f"{kept}/pod.env", own)
     _write(f"{kept}/pod.sh", entries(own, _HOSTS_OWN))
-    if os.path.isdir(f"{root}/job"):
+    if os.path.exists(f"{root}/job/script"):
         _write(f"{kept}/submitted.sh", entries(_read(f"{root}/job/environment"), _OTHER_JOBS))
         _copy_script(kept, root)
     if not os.path.islink(f"{root}/run/job"):  # of an earlier start of this container
@@ -63,9 +63,9 @@ def _make(environment: Mapping[str, str], kept: str, root: str) -> None:
 
 
 def _copy_script(kept: str, root: str) -> None:
-    named = _SCRIPT_NAME.search(_read(f"{root}/conf/job.sh"))
+    named = _SCRIPT_NAME.search(_read(f"{root}/job/conf/job.sh"))
     name = shlex.split(os.fsdecode(named[1]))[0] if named else ""
-    if not name or "/" in name or not os.path.exists(f"{root}/job/script"):
+    if not name or "/" in name:
         return
     script = _read(f"{root}/job/script")
     _write(f"{kept}/{name}", script, 0o700)

@@ -44,6 +44,8 @@ _KNOWN: Final = frozenset(
         "additionalProperties",
     }
 )
+_OF_ALL: Final = frozenset({"type", "required", "minProperties", "maxProperties"})
+"""What is said of a map as a whole."""
 
 
 def accepts(schema: Mapping[str, Any], matches: Matches, has_format: Callable[[Any, str], bool]) -> Accepts:
@@ -56,6 +58,29 @@ def accepts(schema: Mapping[str, Any], matches: Matches, has_format: Callable[[A
     if not tests:
         return lambda _: True
     return reduce(_both, tests)
+
+
+def accepts_change(
+    schema: Mapping[str, Any], matches: Matches, has_format: Callable[[Any, str], bool]
+) -> Callable[[Any, Any], bool]:
+    """The same for a value and the one before it, which was right: what the two have in common, as the same object, is
+    not looked at again.
+    """
+    whole = accepts(schema, matches, has_format)
+    if "properties" not in schema:
+        return lambda value, _before: whole(value)
+    of_all = accepts({word: part for word, part in schema.items() if word in _OF_ALL}, matches, has_format)
+    of_parts = accepts(
+        {word: part for word, part in schema.items() if word not in _OF_ALL - {"type"}}, matches, has_format
+    )
+
+    def test(value: Any, before: Any) -> bool:
+        if type(value) is not dict or type(before) is not dict:
+            return whole(value)
+        other = {name: one for name, one in value.items() if name not in before or before[name] is not one}
+        return of_all(value) and of_parts(other)
+
+    return test
 
 
 def _both(one: Accepts, other: Accepts) -> Accepts:

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from hpcbatch.api.port import Object
+from hpcbatch.clone import clone
 from hpcbatch.engine.registry import patches, statuses
 from hpcbatch.engine.registry.kinds import Kind
 from hpcbatch.engine.registry.patches import MergeKey
 from hpcbatch.engine.registry.registry import Registry
 from hpcbatch.engine.registry.statuses import Cause
-from hpcbatch.engine.registry.values import clone
 from hpcbatch.engine.registry.writes import WriteOptions
 from hpcbatch.errors import ConflictError
 from hpcbatch.units import rfc3339

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from sys import intern
+from types import MappingProxyType
 from typing import Any, Final
 
 _SHORT: Final = 256
@@ -44,12 +45,13 @@ def compact(value: Any) -> Any:
     return [compact(item) for item in value] if isinstance(value, tuple) else value
 
 
-def share_parts(value: dict[str, Any]) -> None:
+def share_parts(value: dict[str, Any], before: Mapping[str, Any] = MappingProxyType({})) -> None:
     """Let what stands in the fields of an object's spec, status or metadata be one value with what others have alike
-    there. `value` is that spec; nobody may change its parts any more.
+    there. `value` is that spec; nobody may change its parts any more. Those that it has of `before` are shared already.
     """
     for name, part in value.items():
-        if part and type(part) in _NESTED and name != "ownerReferences":  # each has its own
+        is_new = type(part) in _NESTED and part is not before.get(name)
+        if part and is_new and name != "ownerReferences":  # each has its own
             value[name] = _one(part)
 
 

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
+from hpcbatch.clone import clone
 from hpcbatch.engine.registry.core_types import TYPES
 from hpcbatch.engine.registry.kinds import Kind
 from hpcbatch.engine.registry.statuses import bad_request
-from hpcbatch.engine.registry.values import clone, json_kind
+from hpcbatch.engine.registry.values import json_kind
 
 Object = dict[str, Any]
 # Where the OpenAPI documents of the real server keep these types.

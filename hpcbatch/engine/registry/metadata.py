@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from hpcbatch.clone import clone
 from hpcbatch.engine.registry.kinds import Kind
 from hpcbatch.engine.registry.names import check_annotations, check_labels, check_qualified
 from hpcbatch.engine.registry.statuses import FORBIDDEN, INVALID, REQUIRED, Cause, bad_request
-from hpcbatch.engine.registry.values import clone, same
+from hpcbatch.engine.registry.values import same
 
 Object = dict[str, Any]
 _CLIENT_FIELDS = ("name", "generateName", "namespace", "labels", "annotations", "ownerReferences", "finalizers")

@@ -312,8 +312,9 @@ class Objects:
     def _put(self, kind: Kind, space: str, name: str, obj: Object, old: Object | None = None) -> Object:
         if kind.key in _MANY:
             for field, value in obj.items():
-                if type(value) is dict and (old is None or old.get(field) is not value):
-                    share_parts(value)
+                before = None if old is None else old.get(field)
+                if type(value) is dict and before is not value:
+                    share_parts(value, before if type(before) is dict else {})
         return self.store.write([Change(kind.key, space, name, obj)])[0]
 
     # --- the steps of a write ---

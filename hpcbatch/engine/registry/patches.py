@@ -8,8 +8,9 @@ from typing import Any
 import jsonpatch
 import jsonpointer
 
+from hpcbatch.clone import clone
 from hpcbatch.engine.registry.statuses import bad_request
-from hpcbatch.engine.registry.values import MAX_BYTES, check_size, clone, json_kind
+from hpcbatch.engine.registry.values import MAX_BYTES, check_size, json_kind
 from hpcbatch.errors import ApiError, InvalidError
 
 JSON_PATCH = "application/json-patch+json"

@@ -16,6 +16,7 @@ import yaml
 from hpcbatch.api import resources
 from hpcbatch.api.port import Object, ObjectList, Propagation, Watch, WatchEvent
 from hpcbatch.api.resources import Resource
+from hpcbatch.clone import clone
 from hpcbatch.engine.registry import patches, statuses
 from hpcbatch.engine.registry.collector import utc_now
 from hpcbatch.engine.registry.events import EventRecorder
@@ -25,7 +26,6 @@ from hpcbatch.engine.registry.objects import Objects
 from hpcbatch.engine.registry.ownership import Place
 from hpcbatch.engine.registry.selectors import selector
 from hpcbatch.engine.registry.store import Store
-from hpcbatch.engine.registry.values import clone
 from hpcbatch.engine.registry.watches import QueueWatch
 from hpcbatch.errors import AlreadyExistsError, ApiError, ConflictError, NotFoundError
 from hpcbatch.record import crd, reservation

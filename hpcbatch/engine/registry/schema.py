@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -13,7 +13,8 @@ from typing import Any
 import jsonschema
 from jsonschema.exceptions import ValidationError
 
-from hpcbatch.engine.registry.accepts import Accepts, accepts
+from hpcbatch.clone import clone
+from hpcbatch.engine.registry.accepts import accepts_change
 from hpcbatch.engine.registry.statuses import (
     DUPLICATE,
     INVALID,
@@ -26,7 +27,7 @@ from hpcbatch.engine.registry.statuses import (
 )
 from hpcbatch.engine.registry.tidy import FREE as _FREE
 from hpcbatch.engine.registry.tidy import Tidy, tidy
-from hpcbatch.engine.registry.values import clone, json_kind
+from hpcbatch.engine.registry.values import json_kind
 
 Object = dict[str, Any]
 _INT_OR_STRING = "x-kubernetes-int-or-string"
@@ -129,15 +130,16 @@ def _matches(text: str, pattern: str) -> bool:
 class _Check:
     """A schema in jsonschema's dialect, and the quick way to the usual answer."""
 
-    accepts: Accepts
+    accepts: Callable[[Any, Any], bool]
     validator: Any
 
     @classmethod
     def of(cls, schema: Mapping[str, Any]) -> _Check:
-        return cls(accepts(schema, _matches, _formats.conforms), _Validator(schema, format_checker=_formats))
+        return cls(accepts_change(schema, _matches, _formats.conforms), _Validator(schema, format_checker=_formats))
 
-    def errors(self, value: Any) -> Iterable[ValidationError]:
-        return () if self.accepts(value) else self.validator.iter_errors(value)
+    def errors(self, value: Any, before: Any = None) -> Iterable[ValidationError]:
+        """`before` was found right earlier."""
+        return () if self.accepts(value, before) else self.validator.iter_errors(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,14 +182,14 @@ class CompiledSchema:
         return {**filled, **apart}
 
     def check(self, obj: Object, old: Object | None = None) -> list[Cause]:
-        """All faults. Top-level fields that `old` has alike are not looked at again."""
+        """All faults. Top-level fields, and parts of them, that `old` has are not looked at again."""
         causes: list[Cause] = []
         for error in self.whole.errors(obj):
             causes.extend(_causes(error, ""))
         for name, check in self.fields.items():
             if name not in obj or (old is not None and old.get(name) is obj[name]):
                 continue
-            for error in check.errors(obj[name]):
+            for error in check.errors(obj[name], None if old is None else old.get(name)):
                 causes.extend(_causes(error, name))
             if name in self.has_keys:
                 causes.extend(_duplicates(obj[name], self.schema["properties"][name], name))

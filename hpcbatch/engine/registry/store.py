@@ -1,25 +1,24 @@
 """The embedded engine's store: versioned objects on SQLite, all of them cached in memory, and their changes in order.
 
 One revision counts every write of any kind, as in etcd, and is the resourceVersion of what was written. A write is a
-transaction: either all of its changes are on disk, in the cache and before the watchers, or none. Objects handed out
-belong to the store and must not be changed; those handed in must not be changed afterwards.
+transaction: either all of its changes are on disk, in the cache and before the watchers, or none. With `disk.group`
+those that come together share one on disk: then nothing may leave the process before `disk.flush`. Objects
+handed out belong to the store and must not be changed; those handed in must not be changed afterwards.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import sqlite3
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from pathlib import Path
 from typing import Any, Literal
 
 from hpcbatch.engine.registry import compact
-from hpcbatch.errors import ApiError, GoneError, HpcBatchError
+from hpcbatch.engine.registry.disk import Disk, Place
+from hpcbatch.errors import GoneError
 
 Object = dict[str, Any]
 ResourceKey = tuple[str, str]
@@ -28,14 +27,6 @@ ResourceKey = tuple[str, str]
 DEFAULT_HISTORY = 5000
 _PACKED = frozenset({("", "secrets")})
 """Kinds of which there are many, nobody else keeps the objects, and few are ever read: each job has one Secret."""
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS objects (
-    grp TEXT NOT NULL, plural TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL, body TEXT NOT NULL,
-    PRIMARY KEY (grp, plural, namespace, name)
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
-INSERT OR IGNORE INTO counters VALUES ('revision', 1);
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,33 +113,16 @@ class Store:
         """Held by whoever reads and then writes what depends on it."""
         self.check: Callable[[Object, str], None] = lambda *_: None
         """Called with each object and its JSON before it is stored; what it raises stops the write."""
-        self._path = path
         self._shelves: dict[ResourceKey, _Shelf] = {}
         self._subscriptions: dict[ResourceKey, list[Subscription]] = {}
         self._history: deque[StoreEvent] = deque(maxlen=history)
         self._observers: list[Callable[[StoreEvent], None]] = []
-        if path != ":memory:":
-            _make_private(Path(path))
-        try:
-            self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=0.5)
-            self._open()
-        except (sqlite3.Error, ValueError) as error:
-            raise HpcBatchError(f"cannot open the engine's store {path}: {_reason(error)}") from error
+        self.disk = Disk(path, self.lock)
+        self._revision = self.disk.revision
+        for (group, plural, namespace, name), obj in self.disk.read():
+            self._shelf((group, plural)).put(namespace, name, obj)
         self._forgotten = self._revision
         """Changes up to this revision are no longer in the history."""
-
-    def _open(self) -> None:
-        db = self._db
-        db.execute("PRAGMA locking_mode=EXCLUSIVE")
-        db.execute("PRAGMA journal_mode=WAL")
-        db.execute("PRAGMA synchronous=NORMAL")
-        db.execute("BEGIN EXCLUSIVE")
-        db.execute("COMMIT")
-        db.executescript(_SCHEMA)
-        self._revision: int = db.execute("SELECT value FROM counters WHERE name = 'revision'").fetchone()[0]
-        rows = db.execute("SELECT grp, plural, namespace, name, body FROM objects")
-        for group, plural, namespace, name, body in rows:
-            self._shelf((group, plural)).put(namespace, name, compact.read(body))
 
     @property
     def revision(self) -> int:
@@ -156,7 +130,7 @@ class Store:
 
     def close(self) -> None:
         with self.lock:
-            self._db.close()
+            self.disk.close()
 
     def get(self, key: ResourceKey, namespace: str, name: str) -> Object | None:
         with self.lock:
@@ -217,35 +191,20 @@ class Store:
         """Returns what was written of each, "" for what was removed."""
         if not events:
             return []
-        # Everything that can fail for the object's own sake comes before the transaction.
-        rows: list[tuple[str, ...]] = []
+        rows: dict[Place, str | None] = {}
+        texts: list[str] = []
         for change, event in zip(changes, events, strict=True):
             place = (*change.key, change.namespace, change.name)
             if event.type == "DELETED":
-                rows.append(place)
+                rows[place] = None
+                texts.append("")
                 continue
             text = _encode(event.object)
             self.check(event.object, text)
-            rows.append((*place, text))
-        db = self._db
-        try:
-            db.execute("BEGIN IMMEDIATE")
-            for row in rows:
-                if len(row) == 4:
-                    db.execute("DELETE FROM objects WHERE grp=? AND plural=? AND namespace=? AND name=?", row)
-                else:
-                    db.execute("INSERT OR REPLACE INTO objects VALUES (?,?,?,?,?)", row)
-            db.execute("UPDATE counters SET value=? WHERE name='revision'", (events[-1].revision,))
-            db.execute("COMMIT")
-        except sqlite3.Error as error:
-            try:
-                if db.in_transaction:
-                    db.execute("ROLLBACK")
-            except sqlite3.Error:
-                pass  # SQLite has rolled back by itself, as it does when the disk is full
-            message = f"Internal error occurred: the engine's store {self._path} cannot be written: {_reason(error)}"
-            raise ApiError(500, "InternalError", message) from error
-        return [row[4] if len(row) > 4 else "" for row in rows]
+            rows[place] = text
+            texts.append(text)
+        self.disk.write(rows, events[-1].revision)
+        return texts
 
     def _publish(self, event: StoreEvent, text: str) -> None:
         self._revision = event.revision
@@ -335,19 +294,6 @@ class Store:
         return shelf
 
 
-def _make_private(path: Path) -> None:
-    """The store holds Secrets: nobody else may read it, nor SQLite's other files, which take its mode.
-    A file that is there is not opened for this: closing it would give up the locks of a store that this process has.
-    """
-    try:
-        if not path.exists():
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-        elif path.is_file():
-            path.chmod(0o600)
-    except OSError as error:
-        raise HpcBatchError(f"cannot open the engine's store {path}: {error.strerror}") from error
-
-
 def _encode(obj: Object) -> str:
     text = json.dumps(obj, separators=(",", ":"), ensure_ascii=False)
     if not text.isascii():
@@ -356,8 +302,3 @@ def _encode(obj: Object) -> str:
         except UnicodeEncodeError:  # half a surrogate pair: JSON can say it, UTF-8 cannot
             return json.dumps(obj, separators=(",", ":"))
     return text
-
-
-def _reason(error: Exception) -> str:
-    text = str(error)
-    return "it is in use by another engine" if text == "database is locked" else text

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 from hpcbatch.errors import ApiError
 
@@ -35,16 +35,8 @@ MAX_DEPTH = 100
 MAX_BYTES = 3 * 1024 * 1024
 """Of a request, as the real server's, and so of an object."""
 _USUAL_DEPTH = MAX_DEPTH // 2
+_SHARED: Final = frozenset({dict, list, str})
 _NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b"{}[]")
-
-
-def clone(value: Any) -> Any:
-    """A deep copy of a JSON value; several times as fast as copy.deepcopy."""
-    if isinstance(value, (dict, Mapping)):  # `dict` first: an abstract class takes its time
-        return {key: clone(item) if isinstance(item, (dict, list)) else item for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [clone(item) if isinstance(item, (dict, list)) else item for item in value]
-    return value
 
 
 def too_deep() -> ApiError:
@@ -93,26 +85,40 @@ def is_small(text: str) -> bool:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Equality of JSON values. Python's own takes 1 for True."""
+    """Equality of JSON values. Python's own is quicker, but takes 1 for True: it is asked for the differences."""
+    return one is other or (one == other and _same(one, other))
+
+
+def _same(one: Any, other: Any) -> bool:
     if one is other:
         return True
     if type(one) is not type(other):
         return False
     if isinstance(one, dict):
-        return len(one) == len(other) and all(key in other and same(item, other[key]) for key, item in one.items())
+        return len(one) == len(other) and all(key in other and _same(item, other[key]) for key, item in one.items())
     if isinstance(one, list):
-        return len(one) == len(other) and all(map(same, one, other))
+        return len(one) == len(other) and all(map(_same, one, other))
     return bool(one == other)
 
 
 def share(new: dict[str, Any], old: Mapping[str, Any]) -> dict[str, Any]:
-    """`new` with the equal parts of its first level taken from `old`, so that a history of changes stays small."""
+    """`new` with the equal parts of its first two levels taken from `old`, so that a history of changes stays small,
+    and checks need not look at them again.
+    """
     for key, value in new.items():
         if isinstance(value, (dict, list)):
             before = old.get(key)
-            if before is not value and same(before, value):
+            if before is value:
+                continue
+            if same(before, value):
                 new[key] = before
+            elif type(before) is dict is type(value):
+                new[key] = {name: _shared(one, before.get(name)) for name, one in value.items()}
     return new
+
+
+def _shared(one: Any, before: Any) -> Any:
+    return before if type(one) in _SHARED and same(one, before) else one
 
 
 @lru_cache(maxsize=1024)

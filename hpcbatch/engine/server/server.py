@@ -218,7 +218,7 @@ class ApiServer:
         if asked.is_list:
             return await self._list(asked)
         # in another thread: a request that takes long does not stop the others
-        answer = await self._aside(self._verbs.handle, asked)
+        answer = await self._aside(self._settled, asked)
         if isinstance(answer, WatchAnswer):
             return await self._watch(request, answer)
         if isinstance(answer, LogAnswer):
@@ -241,9 +241,14 @@ class ApiServer:
             self._lists -= 1
 
     def _listed(self, asked: Request) -> web.Response:
-        answer = self._verbs.handle(asked)
+        answer = self._settled(asked)
         assert isinstance(answer, Answer)  # noqa: S101 - that is what a list is
         return _respond(answer, asked.accepted)
+
+    def _settled(self, asked: Request) -> Answer | WatchAnswer | LogAnswer | StreamAnswer:
+        """The answer, when all that it tells is on disk: a killed engine must not have said what it forgets."""
+        with self._registry.store.disk.at_once():
+            return self._verbs.handle(asked)
 
     async def _aside(self, work: Callable[..., T], *arguments: Any) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._workers, work, *arguments)

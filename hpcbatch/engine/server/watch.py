@@ -44,25 +44,27 @@ class EventStream:
 
     def __init__(self, registry: Registry, answer: WatchAnswer, loop: asyncio.AbstractEventLoop) -> None:
         self._registry, self._answer, self._loop = registry, answer, loop
-        self._pending: deque[tuple[WatchEvent, str] | None] = deque()
-        """Events with their objects as JSON, "" where that is not at hand."""
+        self._pending: deque[tuple[WatchEvent, str, int] | None] = deque()
+        """Events with their objects as JSON, "" where that is not at hand, and the revision that must be on disk
+        before they go out.
+        """
         self._wake = asyncio.Event()
-        self._woken = self._stopped = self._closed = False
+        self._woken = self._awaited = self._stopped = self._closed = False
         self._first = True
         self._subscription: Subscription | None = None
 
     def subscribe(self) -> None:
         """From any thread. Raises GoneError."""
         answer, store = self._answer, self._registry.store
-        with store.lock:
+        with store.disk.at_once(), store.lock:
             self._subscription, present, revision = store.subscribe(
                 answer.kind.key, answer.namespace, self._deliver, since=answer.options.since
             )
             for obj in present:
                 if answer.matches is None or answer.matches(obj):
-                    self._pending.append((WatchEvent("ADDED", obj), ""))
+                    self._pending.append((WatchEvent("ADDED", obj), "", revision))
             if answer.options.since is None and answer.options.bookmarks:
-                self._pending.append((WatchEvent("INITIAL", {"revision": str(revision)}), ""))
+                self._pending.append((WatchEvent("INITIAL", {"revision": str(revision)}), "", revision))
             if self._closed:  # the client has gone meanwhile
                 self._subscription.cancel()
         with contextlib.suppress(RuntimeError):
@@ -78,9 +80,15 @@ class EventStream:
             seen = visible(event, self._answer.matches)
             if seen is None:
                 return
-            self._pending.append((seen, event.text))
+            self._pending.append((seen, event.text, event.revision))
         else:
             self._pending.append(None)
+        if not self._awaited:
+            self._awaited = True
+            self._registry.store.disk.when_written(self._on_written)
+
+    def _on_written(self) -> None:
+        self._awaited = False
         if not self._woken:
             self._woken = True
             with contextlib.suppress(RuntimeError):  # the loop is closed: the server has stopped
@@ -124,7 +132,7 @@ class EventStream:
         if not lock.acquire(blocking=False):
             return ""
         try:
-            return "" if self._pending else str(self._registry.store.revision)
+            return "" if self._pending else str(self._registry.store.disk.revision)
         finally:
             lock.release()
 
@@ -134,14 +142,14 @@ class EventStream:
             message = "too old resource version: the watcher has fallen too far behind"
             await write(line("ERROR", statuses.status_object(GoneError(410, "Expired", message))))
             return False
-        while self._pending:
+        while self._is_ready():
             lines: list[bytes] = []
-            while self._pending and len(lines) < 100:
+            while self._is_ready() and len(lines) < 100:
                 pending = self._pending.popleft()
                 if pending is None:
                     await write(b"".join(lines))
                     return False
-                event, text = pending
+                event, text, _ = pending
                 if event.type == "INITIAL":
                     lines.append(line("BOOKMARK", self._answer.bookmark(event.object["revision"], True)))
                 else:
@@ -152,3 +160,10 @@ class EventStream:
                     self._first = False
             await write(b"".join(lines))
         return True
+
+    def _is_ready(self) -> bool:
+        """Whether there is an event that may go out. Of what is not on disk yet, `_on_written` will tell."""
+        if not self._pending:
+            return False
+        first = self._pending[0]
+        return first is None or first[2] <= self._registry.store.disk.revision

@@ -232,7 +232,7 @@ class Scheduler:
             return  # a plain pod's
         before = group.get("status") or {}
         status = self._group_status(before, outcome)
-        if status is not None and (not _only_counts(before, status) or self._is_time_to_count(key)):
+        if status is not None and (not _can_wait(before, status) or self._is_time_to_count(key)):
             self._counted.pop(key, None)
             try:
                 self._registry.replace(PODGROUPS, {**group, "status": status}, namespace)
@@ -243,8 +243,8 @@ class Scheduler:
         self._report_waiting(key, group, outcome)
 
     def _is_time_to_count(self, key: GroupKey) -> bool:
-        """Whether a group that goes on otherwise has had other numbers of pods for so long that its status is to say
-        so: the pods of short jobs have ended by then.
+        """Whether what can wait has been so for long enough that the group's status is to say it: the pods of short
+        jobs have ended by then, and the groups of those that have ended are deleted.
         """
         return time.monotonic() - self._counted.setdefault(key, time.monotonic()) >= _COUNT_AFTER_S
 
@@ -332,6 +332,7 @@ class Scheduler:
         self._registry.record_event(involved, type=kind, reason=reason, message=message, component=_COMPONENT)
 
 
-def _only_counts(before: Object, status: Object) -> bool:
-    """Whether two statuses of a PodGroup differ in numbers of pods alone."""
-    return all(before.get(name) == status.get(name) for name in before.keys() | status.keys() if name not in _COUNTERS)
+def _can_wait(before: Object, status: Object) -> bool:
+    """Whether two statuses of a PodGroup differ in what nobody acts on: numbers of pods, and that all have ended."""
+    differ = {name for name in before.keys() | status.keys() if before.get(name) != status.get(name)}
+    return differ <= _COUNTERS or (status.get("phase") == "Completed" and differ <= _COUNTERS | {"phase"})

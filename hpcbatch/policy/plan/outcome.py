@@ -71,6 +71,8 @@ class Preemption:
     places: tuple[Place, ...]
     victims: tuple[JobId, ...]
     """None of them can be spared."""
+    is_ending: bool = False
+    """Suspensions do not make enough room: those of them that `may_end` are ended."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

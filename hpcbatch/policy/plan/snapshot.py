@@ -7,10 +7,10 @@ Times are seconds since any one epoch. A vector names amounts as Kubernetes does
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 
-from hpcbatch.dataclass import dataclass, field
+from hpcbatch.dataclass import dataclass, field, replace
 
 Vector = Mapping[str, int]
 JobId = str
@@ -182,6 +182,26 @@ class Yields:
     """Not before."""
     frees: frozenset[str] | None = None
     """What it gives up of its nodes then, by the names of a vector: it is suspended. None: all."""
+    may_end: bool = False
+    """One that would be suspended is ended instead where suspensions do not make enough room."""
+    later: Yields | None = None
+    """What holds instead from its `since_s` on."""
+
+    def at(self, now_s: float) -> Yields | None:
+        """What holds then; None: it yields to nobody yet."""
+        later = None if self.later is None else self.later.at(now_s)
+        return later or (self if self.since_s <= now_s else None)
+
+    @property
+    def ended(self) -> Yields:
+        """With all that it has, if it may end."""
+        return replace(self, frees=None) if self.may_end else self
+
+    def times(self) -> Iterator[float]:
+        """When another of these begins to hold."""
+        yield self.since_s
+        if self.later is not None:
+            yield from self.later.times()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

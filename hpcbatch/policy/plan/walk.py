@@ -20,7 +20,7 @@ from hpcbatch.policy.plan.packing import Placing
 from hpcbatch.policy.plan.rooms import has_room
 from hpcbatch.policy.plan.snapshot import NODES, JobId, Limit, Place, Reservation, RunningJob, WaitingJob
 from hpcbatch.policy.plan.tally import Tally, Uses
-from hpcbatch.policy.plan.yielding import in_line, least_victims, without
+from hpcbatch.policy.plan.yielding import in_line, ready_at, victims_of, without
 from hpcbatch.typed import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -261,7 +261,8 @@ class _Walk:
         times += [time for found in self._estate.reservations for time in (found.start_s, found.end_s)]
         times += [time for time, _ in self._planner.asleep[:1]]
         if self._planner.preemptors:
-            times += [job.yields.since_s for job in self._planner.yielding.values() if job.yields is not None]
+            yields = [job.yields for job in self._planner.yielding.values() if job.yields is not None]
+            times += [time for one in yields for time in one.times()]
         if any(held.limit is not None and held.limit.is_time for held in self.own.values()):
             times.append(self.now_s + _TIMES_LOOK_S)  # what runs needs less the longer it has run
         return min((time for time in times if self.now_s < time < math.inf), default=None)
@@ -373,11 +374,7 @@ class _Walk:
 
     def _preempt(self) -> None:
         """Choose the running jobs that end for waiting ones."""
-        ready = [
-            job
-            for job in self._planner.yielding.values()
-            if job.yields is not None and job.yields.since_s <= self.now_s
-        ]
+        ready = [*ready_at(self.now_s, self._planner.yielding.values())]
         failed: dict[object, float] = {}
         lines: dict[frozenset[str], list[RunningJob]] = {}
         gone: set[JobId] = set()
@@ -410,8 +407,9 @@ class _Walk:
         counts = found.counts[bisect_left(found.keys, (job.order, job.job_id))]
         option, uses = found.options[0], counts[0]  # a claim is of the first shape
         is_held_back = self._tally.limit(uses, job.walltime_s) is not None
-        chosen = None if is_held_back else least_victims(option, job.walltime_s, candidates, self._estate, self._rooms)
-        if chosen is None:
+        tried = () if is_held_back else candidates
+        chosen, is_ending = victims_of(option, job.walltime_s, tried, self._estate, self._rooms)
+        if chosen is None or is_held_back:
             if planned is not None:
                 self._expect(job, planned)
             return None
@@ -424,7 +422,9 @@ class _Walk:
         if victims:  # else there is room that the victims of others leave
             names = tuple(victim.job_id for victim in victims)
             self.preemptions.append(
-                Preemption(job_id=job.job_id, shape=option.index, places=_places(placed), victims=names)
+                Preemption(
+                    job_id=job.job_id, shape=option.index, places=_places(placed), victims=names, is_ending=is_ending
+                )
             )
         return victims
 

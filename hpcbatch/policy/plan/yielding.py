@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
+from hpcbatch.dataclass import replace
 from hpcbatch.policy.plan.compiled import Option
 from hpcbatch.policy.plan.estate import Estate, Spot, end_of
 from hpcbatch.policy.plan.packing import Placing, place
@@ -135,6 +136,25 @@ def least_victims(
     placed = trial.placed()
     is_kept = placed is not None and len(ended) <= MOST_VICTIMS and len(placed) <= MOST_PLACES
     return (tuple(ended), placed) if placed is not None and is_kept else None
+
+
+def victims_of(
+    option: Option, walltime_s: float, candidates: Sequence[RunningJob], estate: Estate, rooms: Rooms
+) -> tuple[Found | None, bool]:
+    """As `least_victims`. True: suspensions do not make enough room, so those that may end do."""
+    found = least_victims(option, walltime_s, candidates, estate, rooms)
+    if found is not None or not any(job.yields is not None and job.yields.may_end for job in candidates):
+        return found, False
+    ended = [job if job.yields is None else replace(job, yields=job.yields.ended) for job in candidates]
+    return least_victims(option, walltime_s, ended, estate, rooms), True
+
+
+def ready_at(now_s: float, jobs: Iterable[RunningJob]) -> Iterator[RunningJob]:
+    """Those that yield at this time, in the way that holds then."""
+    for job in jobs:
+        found = None if job.yields is None else job.yields.at(now_s)
+        if found is not None and found.classes:
+            yield job if found is job.yields else replace(job, yields=found)
 
 
 def in_line(jobs: Iterable[RunningJob]) -> list[RunningJob]:

@@ -34,7 +34,7 @@ shift "$taken"
 if [ -z "$targets" ]; then
   case " $hosts " in
     *" $1 "*) targets=$1 && shift ;;
-    *) targets=$(cat "$root/conf/nodefile") ;;
+    *) targets=$(cat "$root/job/conf/nodefile") ;;
   esac
 fi
 [ $# -gt 0 ] || die "no program to run" 255

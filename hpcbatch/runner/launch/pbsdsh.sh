@@ -45,7 +45,7 @@ case $copies$index in *[!0-9]*) usage ;; esac
 if [ -n "$copies" ]; then
   [ -z "$index" ] && [ "$copies" -gt 0 ] || usage
 fi
-lines=$(cat "$root/conf/nodefile")
+lines=$(cat "$root/job/conf/nodefile")
 [ -z "$once" ] || lines=$(printf '%s\n' "$lines" | awk '!seen[$0]++')
 # shellcheck disable=SC2086
 set_lines() { set -- $lines && echo $#; }

@@ -25,7 +25,7 @@ job_hosts() {
   set -- $cpus
   all=
   for peer in $hosts; do
-    ranks=$(sed -n "s/^$peer://p" "$root/conf/hydra")
+    ranks=$(sed -n "s/^$peer://p" "$root/job/conf/hydra")
     all="$all $peer:$1:${ranks:-0}"
     shift
   done

@@ -13,7 +13,7 @@ write_tools() {
   set_quoted "$root"
   for tool in $tools; do
     # shellcheck disable=SC2016
-    printf '#!%s\nroot=%s\n. "$root/runner/common.sh"\n. "$root/conf/job.sh"\n. "$root/runner/step.sh"\n. "$root/runner/%s.sh"\n' \
+    printf '#!%s\nroot=%s\n. "$root/runner/common.sh"\n. "$root/job/conf/job.sh"\n. "$root/runner/step.sh"\n. "$root/runner/%s.sh"\n' \
       "$sh" "$quoted" "${tool%-own}" >"$bin/$tool"
   done
 }

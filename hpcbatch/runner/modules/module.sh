@@ -8,7 +8,7 @@ root=${0%/runner/module.sh}
 . "$root/runner/common.sh"
 language=$1 called=$2
 shift 2
-table=$root/conf/modules
+table=$root/job/conf/modules
 [ -r "$table" ] || table=/dev/null
 tab=$(printf '\t')
 loaded=$LOADEDMODULES status=0

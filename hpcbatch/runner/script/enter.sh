@@ -12,7 +12,7 @@
 root=${0%/runner/*}
 . "$root/runner/common.sh"
 . "$root/runner/become.sh"
-. "$root/conf/job.sh"
+. "$root/job/conf/job.sh"
 entered=$run/entered
 case $1:$2 in *[!a-z0-9:]* | *:) exit 1 ;; esac
 

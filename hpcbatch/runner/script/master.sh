@@ -25,7 +25,7 @@ run_master() {
 # The uid of the pod that ran the script of a job that must not run twice; or the job is no longer to start.
 give_way() {
   ran_in=
-  { read -r ran_in <"$root/conf/has_run" || [ -n "$ran_in" ]; } 2>/dev/null || ran_in=$HPCBATCH_POD_UID
+  { read -r ran_in <"$root/job/conf/has_run" || [ -n "$ran_in" ]; } 2>/dev/null || ran_in=$HPCBATCH_POD_UID
   [ "$ran_in" != withdrawn ] || fail Withdrawn "the job was held or changed before it could start"
   [ "$ran_in" = "$HPCBATCH_POD_UID" ] || fail LaunchFailed "the job has been started before and is not rerunnable"
 }

@@ -8,7 +8,7 @@ root=${HPCBATCH_ROOT:-/hpcbatch}
 . "$root/runner/become.sh"
 . "$root/runner/limits.sh"
 . "$root/runner/devices.sh"
-. "$root/conf/job.sh"
+. "$root/job/conf/job.sh"
 started=$HPCBATCH_STARTED
 echo $$ >"$run/session"
 exec >&3 2>&4 3>&- 4>&-
@@ -65,7 +65,7 @@ set --
 set -- "$@" "HOME=$home" "USER=$user" "LOGNAME=$user" "SHELL=$shell"
 . "$root/runner/mpi_tuning.sh"
 . "$run/submitted.sh"
-. "$root/conf/environment"
+. "$root/job/conf/environment"
 devices_here
 # shellcheck disable=SC2086
 [ -z "$devices$visible" ] || { with_commas $devices && set -- "$@" "$visible=$list"; }
@@ -79,8 +79,8 @@ fi
 for entry in $start_variables; do
   value=
   case ${entry#*:} in
-    nodefile) value=$root/conf/nodefile ;;
-    gpufile) [ ! -s "$root/conf/gpufile" ] || value=$root/conf/gpufile ;;
+    nodefile) value=$root/job/conf/nodefile ;;
+    gpufile) [ ! -s "$root/job/conf/gpufile" ] || value=$root/job/conf/gpufile ;;
     tmp) value=$tmp ;;
     shell) value=$shell ;;
     pid) value=$$ ;;
@@ -163,7 +163,7 @@ elif [ "$login" = no ]; then
   # env would take a command with = in it for a variable
   set -- "$@" /bin/sh -c 'exec "$@"' sh
 fi
-. "$root/conf/arguments"
+. "$root/job/conf/arguments"
 exec <&3 3<&-
 apply_limits
 if [ -n "$untold" ]; then

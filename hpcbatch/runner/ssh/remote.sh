@@ -7,7 +7,7 @@ root=${HPCBATCH_ROOT:-/hpcbatch}
 . "$root/runner/become.sh"
 . "$root/runner/limits.sh"
 . "$root/runner/devices.sh"
-. "$root/conf/job.sh"
+. "$root/job/conf/job.sh"
 unset HPCBATCH_ROOT
 
 raise_limits

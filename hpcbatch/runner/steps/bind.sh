@@ -7,7 +7,7 @@
 root=$1 nth=$2 tasks=$3
 shift 3
 . "$root/runner/common.sh"
-. "$root/conf/job.sh"
+. "$root/job/conf/job.sh"
 kind='' units='' list='' threads='' width=1 per_core='' per_socket='' order=cyclic verbose='' quiet='' beside=
 for word in $SRUN_BIND; do
   case $word in

@@ -89,7 +89,7 @@ fill_in() {
   uid=$(id -u)
   set --
   . "$root/runner/mpi_tuning.sh"
-  . "$root/conf/environment"
+  . "$root/job/conf/environment"
   . "$root/runner/mpi.sh"
   for entry in "$@"; do
     case ${entry%%=*} in

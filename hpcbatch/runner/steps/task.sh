@@ -17,7 +17,7 @@
 root=$1 mode=$2
 shift 2
 . "$root/runner/common.sh"
-. "$root/conf/job.sh"
+. "$root/job/conf/job.sh"
 . "$root/runner/step.sh"
 { read -r own_session <"$run/own_session"; } 2>/dev/null || own_session=
 

@@ -5,7 +5,7 @@
 root=${HPCBATCH_ROOT:-/hpcbatch}
 . "$root/runner/common.sh"
 . "$root/runner/processes.sh"
-. "$root/conf/job.sh"
+. "$root/job/conf/job.sh"
 session_of $$
 my_session=$session
 case $1 in

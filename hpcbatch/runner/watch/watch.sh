@@ -12,7 +12,7 @@
 #   preempt TIME                      the same where it is ended for another job
 #   suspend                           while this line stands there, the job is stopped, and its walltime with it
 
-requests=$root/requests/lines
+requests=$root/job/requests/lines
 
 # watch STARTED: STARTED is the uptime at which the script was started. USR1 to the runner when its time is up, USR2 when its CPU
 # time is.

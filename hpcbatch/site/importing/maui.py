@@ -1,4 +1,5 @@
-"""maui.cfg and moab.cfg: limits of classes, features of nodes, licences, standing reservations. All else is policy.
+"""maui.cfg and moab.cfg: limits of classes, users and groups, features of nodes, licences, standing reservations.
+All else is policy.
 
 Source of the grammar: Maui Administrator's Guide, appendix F; Moab's, appendix A.
 """
@@ -7,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from hpcbatch.site.importing import maui_limits
 from hpcbatch.site.importing.found import Found, Place, Queue, Setting
 from hpcbatch.site.importing.slurm_conf import cluster_name, licenses
 from hpcbatch.site.importing.standing import read_standing
@@ -16,7 +18,7 @@ from hpcbatch.typed import Final
 _LINE = re.compile(r"\s*([A-Za-z][\w.]*)(?:\[([^\]]*)\])?\s*=?\s*(.*?)\s*")
 _ATTRIBUTE = re.compile(r"""([A-Za-z][\w.]*(?:\[[^\]]*\])?)\s*[+-]?=\s*(?:"([^"]*)"|(\S*))""")
 _ORDER = "who goes first is set by the keys priority and backfillDepth, and by sacctmgr: see docs/accounts.md"
-_LIMITS = "limits of users, groups, accounts and QOS are a namespace's quota: hpcbatch user add --quota-cpus"
+_LIMITS = "operators set limits by sacctmgr and qmgr: docs/accounts.md"
 _WHERE = "where pods go is Volcano's: its plugins nodeorder and binpack"
 _POLICY = "a policy of the scheduler, for which site.yaml has no key"
 _REASONS: Final[tuple[tuple[re.Pattern[str], str], ...]] = tuple(
@@ -30,7 +32,7 @@ _REASONS: Final[tuple[tuple[re.Pattern[str], str], ...]] = tuple(
         (r"SR\w*", "standing reservations are read as SRCFG[NAME]"),
         (r"\w*RESERV\w*", "reservations are made by operators: scontrol create reservation"),
         (r"NODE(ALLOCATION|ACCESS|SET|AVAIL)\w*|JOBNODEMATCH\w*|PAR\w*|TASKDISTRIBUTION\w*", _WHERE),
-        (r"PREEMPT\w*", "a job is never ended for another one"),
+        (r"PREEMPT\w*", "which jobs end for others is set by the key preemption: see docs/accounts.md"),
     )
 )
 _OWN = re.compile(
@@ -68,9 +70,18 @@ def _parameter(name: str, index: str | None, rest: str, place: Place, found: Fou
                 read_standing(index, match[1].upper(), setting, found)
             elif name == "CLASSCFG":
                 queue = found.everywhere if index.upper() == "DEFAULT" else found.queue(index, place)
-                _class(queue, match[1].upper(), setting, found)
+                if not maui_limits.take(name, index, match[1].upper(), setting, found):
+                    _class(queue, match[1].upper(), setting, found)
             else:
                 _node(index, match[1].upper(), setting, found)
+        return
+    if index is not None and name in {"USERCFG", "GROUPCFG"}:
+        for match in _ATTRIBUTE.finditer(rest):
+            value = match[2] if match[2] is not None else match[3]
+            setting, key = Setting(place, f"{name}[{index}] {match[1]}", value), match[1].upper()
+            if not maui_limits.take(name, index, key, setting, found):
+                is_limit = key.startswith(("MAX", "MIN"))
+                found.leave(setting, _LIMITS if is_limit else _ORDER)
         return
     setting = Setting(place, name if index is None else f"{name}[{index}]", rest)
     if name == "SERVERHOST":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hpcbatch.site.importing import limits
 from hpcbatch.site.importing.found import Found, Queue, Setting
 from hpcbatch.site.importing.values import LONGEST_S, pbs_bytes, pbs_seconds, whole
 from hpcbatch.typed import Final
@@ -9,10 +10,12 @@ from hpcbatch.typed import Final
 _CPUS: Final = frozenset({"ncpus", "procs", "procct", "mppwidth"})
 _NODES: Final = frozenset({"nodect", "nodes", "mppnodect"})
 _OF_SERVER: Final = _CPUS | _NODES | {"mem", "pmem", "vmem", "pvmem", "walltime", "cput", "pcput", "ngpus", "file"}
+_LEAST: Final = frozenset({"walltime", "ncpus", "nodect", "mem"})
+"""Of which qmgr sets a queue's `resources_min`."""
 _OF_JOB = "of all nodes of a job together there; here it is of each node"
 _NO_KEY: Final = {
     "resources_max": "a queue has limits of walltime, nodes, CPUs and memory only",
-    "resources_min": "a queue takes small jobs too",
+    "resources_min": "a queue has least walltimes, nodes, CPUs and memory only",
     "resources_available": "what all jobs of a queue may use together is the capability of its Volcano Queue",
     "resources_default": "jobs that ask for none get none",
     "default_chunk": "jobs that ask for none get none",
@@ -26,6 +29,8 @@ def resource(queue: Queue, group: str, name: str, setting: Setting, found: Found
     if group == "resources_available" and not queue.name and low not in _OF_SERVER and whole(setting.value):
         found.licenses.setdefault(name, min(whole(setting.value) or 0, 10**6))  # counted once for all nodes
         found.carried(setting)
+    elif group == "resources_min" and queue.name and low in _LEAST:
+        limits.typed(found, queue.name, setting)
     elif group in {"resources_min", "resources_available"}:
         found.leave(setting, _NO_KEY[group])
     elif low == "walltime":

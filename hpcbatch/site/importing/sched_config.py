@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 
+from hpcbatch.errors import HpcBatchError
+from hpcbatch.model.preempt_order import bands_of
+from hpcbatch.model.preemption import PreemptionConfig
 from hpcbatch.site.importing import pbs_keys
 from hpcbatch.site.importing.found import Found, Place, Setting
 from hpcbatch.site.importing.values import whole
@@ -27,7 +30,6 @@ _HELD: Final = {
 }
 """What holds here anyway, or is not noticed."""
 _OWN: Final = frozenset({"primetime_prefix", "nonprimetime_prefix", "dedicated_prefix", "unknown_shares", "log_filter"})
-_SUSPENDED: Final = "S and C are passed over: by queues nobody is suspended here, and there are no checkpoints"
 
 
 def read(text: str, file: str, found: Found) -> None:
@@ -78,17 +80,12 @@ def _express_priority(setting: Setting, found: Found) -> None:
 
 
 def _order(setting: Setting, found: Found) -> None:
-    """`SCR`, or `SCR 80 SC 50 S` by how much of its walltime a job has left."""
-    letters = setting.value.strip('" ').upper()
-    word = letters.split(" ")[0]
-    if not word or not set(word) <= set("SCRD") or len(set(word)) < len(word):
-        found.leave(setting, "preemption.order has some of the letters S, C, R and D")
+    words = " ".join(setting.value.strip('" ').split())
+    try:
+        bands_of(words)
+    except HpcBatchError as error:
+        found.leave(setting, str(error))
         return
-    if word != "SCR":
-        found.preemption["order"] = word
-    if word != letters:
-        found.leave(setting, "one order holds however long a job has run")
-    elif word[0] in "SC":
-        found.leave(setting, _SUSPENDED)
-    else:
-        found.carried(setting)
+    if words != PreemptionConfig().order:
+        found.preemption["order"] = words
+    found.carried(setting)

@@ -86,10 +86,10 @@ def _problem(standing: Standing) -> str:
     """Why scontrol cannot make it; "" if it can."""
     if not _NAME.fullmatch(standing.name):
         return "its name has characters that no command line takes"
+    if {"WSTARTTIME", "WENDTIME"} & standing.values.keys() or _period(standing) == "WEEK":
+        return "it begins on a day of the week: make it with StartTime=DATE and Flags=WEEKLY"
     if _flag(standing) is None:
         return "it is on other days than all, Monday to Friday, or the weekend: make one for each, with Flags=WEEKLY"
-    if {"WSTARTTIME", "WENDTIME"} & standing.values.keys():
-        return "it begins on a day of the week: make it with StartTime=DATE and Flags=WEEKLY"
     if _period(standing) != "INFINITY" and (_seconds(standing, "STARTTIME", 0) is None or _length(standing) is None):
         return "expected a time such as 08:00:00"
     if not _nodes(standing):
@@ -109,8 +109,6 @@ def _flag(standing: Standing) -> str | None:
     """ "": it is once; None: no flag says when."""
     if _period(standing) == "INFINITY":
         return ""
-    if _period(standing) == "WEEK":
-        return "WEEKLY"
     days = frozenset(_names(standing.text("DAYS").upper()))
     return _DAYS.get(frozenset() if "ALL" in days else days)
 

@@ -21,6 +21,7 @@ _LIGHT_MATCH: Final = {"pod-group.scheduling.sigs.k8s.io/match-policy": "waiting
 class Coscheduling:
     group_api = "scheduling.x-k8s.io/v1alpha1"
     admits_group = False
+    may_overlook = False
 
     def group_name(self, job: Object) -> str:
         return gang_name(job)

@@ -3,9 +3,11 @@
 Koordinator's words: `Strict` gives back the nodes that the gang holds when one of its pods finds none;
 `waiting-and-running` lets a pod that is made again start beside those that run.
 
-Its documentation has gangs by annotations of the pods alone, too. Release 1.6.0 then leaves whole gangs without nodes:
-it may look at the last pod before it has counted it, and nothing makes it look again. It looks again at each change of
-a PodGroup, which it writes itself when it has counted the pods.
+Release 1.6.0 leaves whole gangs without nodes: its queue and its count of a gang's pods hear of each pod independently
+of each other. If the queue is first, the last pod is refused as the others were ("gang child pod not collect enough"),
+and none of them is looked at again before five minutes, or a change of a PodGroup. It writes the group itself when the
+gang is whole, but its writer is a third listener, which may come too early, too. So hpcbatch's controller changes the
+group (gang/reminder.py). With gangs by annotations of the pods alone nothing would make it look again.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ POD_GROUP: Final = "pod-group.scheduling.sigs.k8s.io"
 class Koordinator:
     group_api = "scheduling.sigs.k8s.io/v1alpha1"
     admits_group = False
+    may_overlook = True
 
     def group_name(self, job: Object) -> str:
         return gang_name(job)

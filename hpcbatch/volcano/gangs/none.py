@@ -12,6 +12,7 @@ from hpcbatch.volcano.job_objects import GROUP_ANNOTATION
 class NoGang:
     group_api = ""
     admits_group = False
+    may_overlook = False
 
     def group_name(self, job: Object) -> str:  # noqa: ARG002
         return ""

@@ -16,6 +16,8 @@ class Gang(Protocol):
     """The apiVersion of its PodGroups; "": it has none."""
     admits_group: bool
     """Pods are made only when the scheduler has let their PodGroup in."""
+    may_overlook: bool
+    """The scheduler may have looked at the last pod before it counted it, and looks again when the PodGroup changes."""
 
     def group_name(self, job: Object) -> str:
         """Of the Volcano Job's PodGroup."""

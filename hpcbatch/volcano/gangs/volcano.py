@@ -11,6 +11,7 @@ from hpcbatch.volcano.job_objects import build_pod_group, pod_group_name, pod_gr
 class VolcanoGang:
     group_api = "scheduling.volcano.sh/v1beta1"
     admits_group = True
+    may_overlook = False
 
     def group_name(self, job: Object) -> str:
         return pod_group_name(job)

@@ -1,5 +1,5 @@
-# Open OnDemand's ood_core: a job, one that fails, an array, one that is held, released and deleted. Argument: slurm or
-# pbspro; the clusters' YAML is the one of docs/clients.md.
+# Open OnDemand's ood_core: a job, one that fails, an array, one that is held, released and deleted. Arguments: slurm,
+# pbspro or lsf; the clusters' YAML is the one of docs/clients.md.
 require "json"
 require "yaml"
 require "ood_core"

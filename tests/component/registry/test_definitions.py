@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from hpcbatch.api import resources
+from hpcbatch.clone import clone
 from hpcbatch.engine.registry.registry import Registry
 from hpcbatch.errors import (
     ApiError,
@@ -80,7 +81,6 @@ def test_definition_waits_for_finalizers(things: Registry) -> None:
     ],
 )
 def test_bad_definitions(registry: Registry, change: Any, message: str) -> None:
-    from hpcbatch.engine.registry.values import clone
 
     crd = clone(CRD)
     change(crd)

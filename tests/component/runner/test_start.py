@@ -16,12 +16,12 @@ from tests.waiting import wait_for
 
 def bar(pod: RunnerPod, pod_uid: str) -> None:
     for name, text in bar_rerun(pod_uid)["data"].items():
-        (pod.root / "conf" / name).write_text(text)
+        (pod.root / "job/conf" / name).write_text(text)
 
 
 def let_start(pod: RunnerPod) -> None:
-    (pod.root / "requests").mkdir()
-    (pod.root / "requests/lines").write_text("start\n")
+    (pod.root / "job/requests").mkdir()
+    (pod.root / "job/requests/lines").write_text("start\n")
 
 
 def test_a_job_that_must_not_run_twice_waits_for_the_word(pod: RunnerPod) -> None:

@@ -16,7 +16,7 @@ from tests.waiting import wait_for
 def test_full_disk_is_one_clear_line(tmp_path: Path) -> None:
     with cluster(tmp_path) as own:
         own.request("POST", CM, {"metadata": {"name": "c"}, "data": {"a": "1"}})
-        db = own.registry.store._db
+        db = own.registry.store.disk.db
         pages = db.execute("PRAGMA page_count").fetchone()[0]
         db.execute(f"PRAGMA max_page_count={pages}")  # SQLite's own way to be out of space
         refused = own.request("POST", CM, {"metadata": {"name": "d"}, "data": {"a": "x" * 200_000}})

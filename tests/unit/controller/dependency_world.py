@@ -9,7 +9,8 @@ from typing import Any, cast
 
 from hpcbatch.api.informer import Informer
 from hpcbatch.api.port import Api, Object, ObjectList, WatchEvent
-from hpcbatch.controller.dependents import Dependents, Key
+from hpcbatch.controller.dependency_entries import Key
+from hpcbatch.controller.dependents import Dependents
 from hpcbatch.model.array import Array, ArrayStatus
 from hpcbatch.model.dependency import Dependency
 from hpcbatch.model.dialect import Dialect

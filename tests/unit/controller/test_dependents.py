@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hpcbatch.dialects.lsf.depend import parse_dependency
 from hpcbatch.errors import RefusedError
 from hpcbatch.model.array import ArrayStatus
 from hpcbatch.model.dependency import Clause, Dependency, DependencyKind, JobRef
@@ -315,6 +316,49 @@ def test_an_array_that_has_begun_is_altered(dialect: Dialect, pending: str, dele
     array = array_gate(record, world.dependents, world.now).status.array
     assert array is not None
     assert (str(array.pending), str(array.deleted)) == (pending, deleted)
+
+
+def expression(text: str) -> Dependency:
+    found = parse_dependency(text, None, kill_if_never=False)
+    assert found is not None
+    return found
+
+
+def test_what_holds_only_as_long_as_it_is_so_is_looked_at_again() -> None:
+    """Also while the scheduler has the job already, by a new controller, and where the other is only in the history."""
+    world = World()
+    for number in (1, 2, 3):
+        world.submit(number, hold=True)
+    world.submit(4, expression("!started(1) && (done(2) || exit(3,>5))"), dialect=Dialect.LSF)
+    world.settle()
+    assert row_of(world.record(4)).dependency == "(afterok:2?aftercode:3>5)"
+    world.start(3)
+    world.change(3, state=JobState.FAILED, reason=Reason.NON_ZERO_EXIT, exit_code=7, end_time=world.now)
+    world.restart()
+    world.archive(3)
+    world.settle()
+    assert world.ready() == [4]
+    world.start(1)
+    world.settle()
+    assert (world.ready(), world.record(4).status.reason) == ([], Reason.DEPENDENCY_NEVER)
+    world.dependents.check_no_cycle(altered(world.record(1), expression("!done(4)")))
+    with pytest.raises(RefusedError):
+        world.dependents.check_no_cycle(altered(world.record(1), expression("!done(1)")))
+
+
+def test_members_of_an_array_are_counted() -> None:
+    world = World()
+    world.submit(1, array="0-3")
+    world.submit(2, expression("numdone(1,>=2)"), dialect=Dialect.LSF)
+    world.submit(3, expression("numexit(1,<1)"), dialect=Dialect.LSF)
+    world.settle()
+    assert world.ready() == [1, 3]
+    world.change(1, state=JobState.RUNNING, start_time=world.now, array=sets("2-3", succeeded="0", failed="1"))
+    world.settle()
+    assert (world.ready(), world.record(3).status.reason) == ([], Reason.DEPENDENCY_NEVER)
+    world.change(1, array=sets("3", succeeded="0,2", failed="1"))
+    world.settle()
+    assert world.ready() == [2]
 
 
 # Generated worlds

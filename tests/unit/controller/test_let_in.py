@@ -13,10 +13,14 @@ from hpcbatch.controller.let_in import LetIn
 from hpcbatch.errors import ApiError, ConflictError, ForbiddenError, HpcBatchError, NotFoundError
 from hpcbatch.model.scheduler import Scheduler
 from hpcbatch.model.site import Policy
+from hpcbatch.policy.lone_pod import given_to
 from tests.waiting import wait_for
 
-JOB = {"metadata": {"namespace": "ann", "name": "job-7", "uid": "u7"}}
-OTHER = {"metadata": {"namespace": "ann", "name": "job-8", "uid": "u8"}}
+JOB: Object = {
+    "metadata": {"namespace": "ann", "name": "job-7", "uid": "u7"},
+    "spec": {"schedulerName": "volcano", "tasks": [{"template": {"spec": {}}}]},
+}
+OTHER: Object = {**JOB, "metadata": {"namespace": "ann", "name": "job-8", "uid": "u8"}}
 
 
 class Groups:
@@ -63,6 +67,7 @@ def let(
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(let_in, "_FIRST_LOOK_S", 0.001)
+    monkeypatch.setattr(let_in, "_NEXT_LOOK_S", 0.001)
 
 
 NOT_YET = NotFoundError(404, "NotFound", "")
@@ -86,6 +91,16 @@ def test_a_new_group_is_let_in(groups: Groups, looks: int, patches: int) -> None
     let(groups, JOB)
     assert groups.asked == ["ann/job-7-u7"] * looks
     assert groups.patches == [TO_INQUEUE] * patches
+
+
+def test_where_somebody_waits_for_a_prompt_it_is_looked_for_more_often() -> None:
+    urgent = given_to(JOB, "default-scheduler")
+    groups = Groups(*[NOT_YET] * 99)
+    let(groups, urgent)
+    assert len(groups.asked) == 25
+    groups = Groups(*[NOT_YET] * 9, "")
+    let(groups, urgent)
+    assert (len(groups.asked), groups.patches) == (10, [TO_INQUEUE])
 
 
 @pytest.mark.parametrize(

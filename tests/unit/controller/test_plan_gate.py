@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from dataclasses import dataclass, field, replace
@@ -13,6 +14,7 @@ import pytest
 from hpcbatch.api.informer import Informer, object_key
 from hpcbatch.api.port import Object, WatchEvent
 from hpcbatch.controller import plan_gate
+from hpcbatch.controller.lone_pods import LonePods
 from hpcbatch.controller.node_rooms import NodeRooms
 from hpcbatch.controller.past_usage import PastUsage
 from hpcbatch.controller.plan_gate import PlanGate
@@ -21,6 +23,7 @@ from hpcbatch.model.account_limits import WORDS, Limits
 from hpcbatch.model.accounts import Accounts, Association, Qos, first_accounts
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
+from hpcbatch.model.interactive import Interactive
 from hpcbatch.model.labels import JOB_ID_LABEL, PLANNED_ANNOTATION
 from hpcbatch.model.priority import PriorityConfig
 from hpcbatch.model.record import JobRecord, JobStatus, Preempting, Victim
@@ -32,6 +35,7 @@ from hpcbatch.record.batchjob import full_status_to_json
 from hpcbatch.record.manifest import to_manifest
 from hpcbatch.site.file import Site
 from hpcbatch.volcano.pinned import HOST
+from tests.unit.policy.test_lone_pod import volcano_job
 
 NS = "ns"
 
@@ -78,6 +82,8 @@ class World:
     def __init__(self, nodes: int = 2, **site: Any) -> None:
         self.sites = Sites(SiteConfig(default_queue="q", **site))
         self.batchjobs, self.volcano_jobs, self.nodes, self.pods = Cache(), Cache(), Cache(), Cache()
+        self.queues = Cache()
+        self.queues.objects["", "q"] = {"metadata": {"name": "q"}, "spec": {}}
         self.woken: list[str] = []
         self.gate = self.start()
         for index in range(nodes):
@@ -94,6 +100,7 @@ class World:
             rooms=NodeRooms(nodes, pods),
             usage=PastUsage(cast(Informer, self.batchjobs), None),
             wake=lambda key, _: self.woken.append(key[1]),
+            lone_pods=LonePods(cast(Informer, self.queues), nodes),
         )
         for obj in self.nodes.items():
             gate.on_node(WatchEvent("ADDED", obj))
@@ -314,6 +321,28 @@ def test_unlike_pods_are_kept_where_they_were_planned() -> None:
         hosts[task["name"]] = needed["nodeSelectorTerms"][0]["matchExpressions"][0]["values"]
     assert hosts == {"mpimaster": ["n2.site"], "mpiworker": [hosts["mpiworker"][0]]}
     assert hosts["mpiworker"][0] in {"n0.site", "n1.site"}
+
+
+def test_the_pod_of_an_interactive_job_is_kept_to_its_node_and_another_scheduler_places_it() -> None:
+    """If that does not, the job is taken back, whoever wants its place, and is Volcano's."""
+    world = World(1)
+    shell = job(1, interactive=Interactive.SESSION)
+    assert world.gate.take(shell) is None
+    made = world.gate.placed(shell, volcano_job())
+    pod = made["spec"]["tasks"][0]["template"]["spec"]
+    assert (made["spec"]["schedulerName"], pod["schedulerName"]) == ("volcano", "default-scheduler")
+    assert HOST in json.dumps(pod["affinity"])
+    metadata = {"namespace": NS, "name": "job-1", "labels": {JOB_ID_LABEL: "1"}}
+    metadata |= {"creationTimestamp": "2020-01-01T00:00:00Z", "annotations": made["metadata"]["annotations"]}
+    world.volcano_jobs.objects[NS, "job-1"] = {**made, "metadata": metadata}
+    world.written(shell, "job-1")
+    world.start()
+    world.gate.look()
+    why = world.gate.withdrawn(shell)
+    assert why is not None and why.message == "The scheduler has not started it on n0 within 30 s"
+    world.gate.give_back(shell)
+    assert world.gate.take(shell) is None
+    assert "schedulerName" not in world.gate.placed(shell, volcano_job())["spec"]["tasks"][0]["template"]["spec"]
 
 
 def test_what_volcano_does_not_start_goes_behind_all_others() -> None:

@@ -1,4 +1,4 @@
-"""A run whose script has ended is written once where the rest of its end takes no time."""
+"""What is mostly followed at once by more, a start or an end, is written once with it."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from hpcbatch.controller import statuses
 from hpcbatch.controller.own_writes import OwnWrites
 from hpcbatch.controller.records import Admitted
 from hpcbatch.controller.statuses import Statuses
+from hpcbatch.model.array import Membership
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.record import JobRecord, JobStatus
 from hpcbatch.model.spec import JobSpec
-from hpcbatch.model.state import JobState
+from hpcbatch.model.state import JobState, Reason
 
 SPEC = JobSpec(dialect=Dialect.PBS, name="x")
 RUNNING = JobRecord(
@@ -40,9 +41,19 @@ def as_state(state: JobState) -> JobRecord:
     return replace(RUNNING, status=replace(RUNNING.status, state=state))
 
 
-def written(api: Written, record: JobRecord, *, is_settled: bool = True) -> float | None:
+def written(
+    api: Written,
+    record: JobRecord,
+    *,
+    is_settled: bool = True,
+    before: JobRecord = RUNNING,
+    had: str = "",
+    has: str = "job-7",
+) -> float | None:
+    """`had` is the Volcano Job that the record names already, `has` the one that it is to name."""
     made = Statuses(cast(Api, api), OwnWrites(), wake=lambda _: None, mail=lambda *_: None)
-    return made.write(Admitted(OBJ, RUNNING), record, "job-7", is_settled=is_settled)
+    obj = {**OBJ, "status": {"volcanoJob": had}}
+    return made.write(Admitted(obj, before), record, has, is_settled=is_settled)
 
 
 def test_an_end_waits_a_moment() -> None:
@@ -67,3 +78,48 @@ def test_all_else_is_written_at_once(state: JobState, is_settled: bool) -> None:
     api = Written()
     assert written(api, as_state(state), is_settled=is_settled) is None
     assert api.states == [state.value]
+
+
+QUEUED = as_state(JobState.QUEUED)
+STARTING = replace(QUEUED, status=replace(QUEUED.status, reason=Reason.STARTING))
+
+
+def test_a_start_waits_a_moment() -> None:
+    api = Written()
+    wait_s = written(api, STARTING, before=QUEUED, had="job-7")
+    assert wait_s is not None
+    assert 0 < wait_s <= 0.5
+    assert api.states == []
+
+
+def test_a_long_start_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(statuses, "_STARTING_S", 0.0)
+    api = Written()
+    assert written(api, STARTING, before=QUEUED, had="job-7") is None
+    assert api.states == ["Queued"]
+
+
+@pytest.mark.parametrize(
+    ("now", "had"),
+    [
+        pytest.param(STARTING, "", id="its Volcano Job is named"),
+        pytest.param(as_state(JobState.RUNNING), "job-7", id="it runs"),
+        pytest.param(replace(STARTING, status=replace(STARTING.status, rank=2)), "job-7", id="more has changed"),
+    ],
+)
+def test_of_a_start_all_else_is_written_at_once(now: JobRecord, had: str) -> None:
+    api = Written()
+    assert written(api, now, before=QUEUED, had=had) is None
+    assert api.states == [now.status.state.value]
+
+
+@pytest.mark.parametrize(
+    ("member_of", "is_put_off"), [(Membership(array_id=1, array_name="x", index=2), True), (None, False)]
+)
+def test_why_a_new_member_waits_is_told_a_moment_later(member_of: Membership | None, is_put_off: bool) -> None:
+    api = Written()
+    new = replace(QUEUED, spec=replace(SPEC, member_of=member_of))
+    waits = replace(new, status=replace(new.status, reason=Reason.PRIORITY))
+    assert (written(api, waits, before=new, has="") is not None) is is_put_off
+    later = replace(waits, status=replace(waits.status, reason=Reason.RESOURCES))
+    assert written(api, later, before=waits, has="") is None

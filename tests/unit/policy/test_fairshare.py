@@ -13,7 +13,7 @@ from hpcbatch.model.accounts import PARENT_SHARES, Account, Accounts, Associatio
 from hpcbatch.model.priority import PriorityConfig
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.state import JobState
-from hpcbatch.policy.fairshare import Run, committed, decayed, raw_usage, shares_of
+from hpcbatch.policy.fairshare import Run, Times, committed, decayed, raw_usage, shares_of
 from tests.unit.dialects.pbs.jobs import ROWS
 
 NOW = datetime(2026, 11, 26, 10, 0, tzinfo=UTC)
@@ -53,6 +53,25 @@ def test_usage_decays() -> None:
     assert decayed(run("u", "a", 2, -1e6, 0), 0, 1000) == pytest.approx(2 * 1000 / math.log(2))
     assert decayed(run("u", "a", 2, -50, 0), 0, 0) == 100
     assert decayed(run("u", "a", 2, 10, 20), 5, 1000) == 0
+
+
+@pytest.mark.parametrize(
+    ("times", "held"),
+    [
+        (Times(None, None), None),
+        (Times(10, None), (10, 100)),
+        (Times(10, 60), (10, 60)),
+        (Times(10, None, stood_s=20), (30, 100)),
+        (Times(10, None, suspended_s=40), (10, 40)),
+        (Times(10, 60, earlier_s=5), (5, 60)),
+        (Times(None, None, earlier_s=5), (95, 100)),  # it waits to run again
+        (Times(None, 50, earlier_s=5), (45, 50)),
+    ],
+    ids=str,
+)
+def test_when_a_job_holds_something(times: Times, held: tuple[float, float] | None) -> None:
+    """A run that was given up counts, and the time for which a job stood does not."""
+    assert times.held(100) == held
 
 
 def test_usage_goes_up_the_tree() -> None:

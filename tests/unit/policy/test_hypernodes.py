@@ -48,6 +48,8 @@ def expression(key: str, operator: str, *values: str) -> Object:
         (expression("gpu", "Exists"), ["node-0"]),
         (expression("rack", "DoesNotExist"), ["other"]),
         (expression("rack", "Near", "a"), []),
+        (expression("rack", "Gt", "1"), []),
+        (expression("rack", "Lt"), []),
         ({"type": "Node"}, []),
         (below("none"), []),
     ],

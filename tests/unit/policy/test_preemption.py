@@ -14,7 +14,7 @@ from hpcbatch.model.accounts import NORMAL, Qos, first_accounts
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.preemption import PreemptBy, PreemptionConfig, PreemptMode
-from hpcbatch.model.record import ExecHost, JobRecord, JobStatus
+from hpcbatch.model.record import ExecHost, JobRecord, JobStatus, Preempting, Suspension
 from hpcbatch.model.site import QueueConfig, SiteConfig
 from hpcbatch.model.spec import JobSpec, Sharing
 from hpcbatch.model.state import JobState
@@ -98,8 +98,12 @@ def without_suspension() -> Preemptions:
     return found
 
 
-CANCEL, REQUEUE = PreemptMode.CANCEL, PreemptMode.REQUEUE
+CANCEL, REQUEUE, SUSPEND = PreemptMode.CANCEL, PreemptMode.REQUEUE, PreemptMode.SUSPEND
 HIGH, TIER9, EXPRESS = job(qos="high", number=9), job("tier9", number=9), job("p200", number=9)
+NEEDS_MORE = job("p200", number=9, preempting=Preempting(time=NOW, places="", is_ending=True))
+"""Suspensions do not make enough room for it."""
+RAN = job(walltime_s=1000, start_time=NOW - timedelta(seconds=300))
+"""It has 70 % of its walltime left."""
 
 
 @pytest.mark.parametrize(
@@ -121,13 +125,23 @@ HIGH, TIER9, EXPRESS = job(qos="high", number=9), job("tier9", number=9), job("p
         (TIER_RULES, job("tier5"), TIER9, (CANCEL, 30)),
         (TIER_RULES, job("off"), TIER9, None),
         (TIER_RULES, job("tier9"), TIER9, None),
-        (rules(), job(), EXPRESS, (REQUEUE, 0)),
-        (rules(), job("p150"), EXPRESS, (REQUEUE, 0)),
+        (rules(), job(), EXPRESS, (SUSPEND, 0)),
+        (rules(), job("p150"), EXPRESS, (SUSPEND, 0)),
         (rules(), job("p200"), EXPRESS, None),
-        (rules(), job(rerunnable=False), EXPRESS, None),
-        (rules(order="SCRD"), job(rerunnable=False), EXPRESS, (CANCEL, 0)),
+        (rules(), job(rerunnable=False), EXPRESS, (SUSPEND, 0)),
+        (rules(), job(sharing=Sharing.EXCLUSIVE), EXPRESS, (REQUEUE, 0)),
+        (rules(order="CR"), job(), EXPRESS, (REQUEUE, 0)),
+        (rules(order="CR"), job(rerunnable=False), EXPRESS, None),
+        (rules(order="CRD"), job(rerunnable=False), EXPRESS, (CANCEL, 0)),
         (rules(order="DR"), job(), EXPRESS, (CANCEL, 0)),
-        (rules(order="SC"), job(), EXPRESS, None),
+        (rules(order="C"), job(), EXPRESS, None),
+        (rules(order="R 80 D 50 S"), job(walltime_s=1000), EXPRESS, (REQUEUE, 0)),
+        (rules(order="R 80 D 50 S"), RAN, EXPRESS, (CANCEL, 0)),
+        (rules(order="R 60 D 50 S"), RAN, EXPRESS, (REQUEUE, 0)),
+        (rules(order="SR"), job(), NEEDS_MORE, (REQUEUE, 0)),
+        (rules(order="SRD"), job(rerunnable=False), NEEDS_MORE, (CANCEL, 0)),
+        (rules(order="S"), job(), NEEDS_MORE, (SUSPEND, 0)),
+        (rules(PreemptBy.QOS, PreemptMode.SUSPEND), job(), replace(NEEDS_MORE, spec=HIGH.spec), (SUSPEND, 0)),
     ],
 )
 def test_what_becomes_of_a_victim(
@@ -197,3 +211,40 @@ def test_who_is_ended_first(found: Preemptions, first: JobRecord, then: JobRecor
     orders = [yields.order for record in (first, then) if (yields := found.yields(record)) is not None]
     assert len(orders) == 2
     assert orders[0] < orders[1]
+
+
+def test_what_holds_when_a_job_has_run_longer() -> None:
+    """By PBS's per cents of the walltime that is left; the time for which it stood does not count."""
+    stood = Suspension(start_time=NOW, end_time=NOW + timedelta(seconds=50))
+    record, began_s = job(walltime_s=1000, rerunnable=False, suspensions=(stood,)), NOW.timestamp()
+    found = rules(order="R 80 S 50 D").yields(record)
+    assert found is not None
+    ways = [(now_s, found.at(began_s + now_s)) for now_s in (0, 240, 241, 540, 541)]
+    assert [(now_s, bool(way and way.classes), way and way.frees) for now_s, way in ways] == [
+        (0, False, None),  # it cannot be queued again
+        (240, False, None),
+        (241, True, frozenset({"cpu"})),
+        (540, True, frozenset({"cpu"})),
+        (541, True, None),
+    ]
+    assert [*found.times()][1:] == [began_s + 241, began_s + 541]
+    assert rules(order="C 80 R").yields(record) is None or not any(way.classes for _, way in ways[:1] if way)
+
+
+@pytest.mark.parametrize(
+    ("order", "record", "frees", "may_end"),
+    [
+        ("SCR", job(), True, True),
+        ("SCR", job(rerunnable=False), True, False),
+        ("SC", job(), True, False),
+        ("SD", job(rerunnable=False), True, True),
+        ("RS", job(), False, False),
+    ],
+)
+def test_who_is_ended_where_a_suspension_does_not_help(
+    order: str, record: JobRecord, frees: bool, may_end: bool
+) -> None:
+    found = rules(order=order).yields(record)
+    assert found is not None
+    assert (found.frees is not None, found.may_end) == (frees, may_end)
+    assert (found.ended.frees is None) == (may_end or not frees)

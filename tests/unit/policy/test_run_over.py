@@ -40,6 +40,37 @@ def test_the_end_of_a_job_that_was_preempted(rerunnable: bool, state: str) -> No
     assert decision.delete is rerunnable
 
 
+REFUSED = pod(phase="Failed", is_lost=True, is_refused=True, problem="OutOfcpu: Pod was rejected")
+
+
+@pytest.mark.parametrize("rerunnable", [True, False])
+def test_a_job_whose_node_had_no_room_for_it(rerunnable: bool) -> None:
+    """Its script has not begun, so that also an interactive job waits again."""
+    decision = decide(seen(phase="Terminated", pods=[REFUSED], spec={"rerunnable": rerunnable}))
+    assert (decision.status.state, decision.status.reason) == (JobState.QUEUED, Reason.NODE_LOST)
+    text = "node node-0 had no room for pod pod-0 (OutOfcpu: Pod was rejected); the job will run again"
+    assert decision.status.message == text
+    assert decision.delete
+
+
+@pytest.mark.parametrize(
+    ("rerunnable", "has_begun", "state"),
+    [
+        (True, False, JobState.QUEUED),
+        (True, True, JobState.QUEUED),
+        (False, False, JobState.QUEUED),
+        (False, True, JobState.FAILED),
+    ],
+)
+def test_a_gang_one_of_whose_nodes_had_no_room_for_it(rerunnable: bool, has_begun: bool, state: JobState) -> None:
+    """The first pod runs, but its script waits for the others."""
+    first = replace(TAKEN, index=0, name="pod-0", is_lost=False, finished_at=END, has_word=has_begun)
+    other = replace(REFUSED, index=1, name="pod-1")
+    decision = decide(seen(phase="Terminated", pods=[first, other], spec={"rerunnable": rerunnable}))
+    assert (decision.status.state, decision.status.reason) == (state, Reason.NODE_LOST)
+    assert decision.status.message.startswith("node node-0 had no room for pod pod-1 (OutOfcpu")
+
+
 def test_the_pod_that_was_deleted_is_named_and_not_those_that_volcano_took_with_it() -> None:
     first = pod(
         phase="Failed", is_deleting=True, started_at=START, finished_at=END, dies_at=END + timedelta(seconds=15)

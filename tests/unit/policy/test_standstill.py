@@ -90,14 +90,14 @@ def seen(state: JobState, *, rerunnable: bool = True, **more: Any) -> Observed:
             id="waits for the other",
         ),
         pytest.param(
-            seen(RUNNING, preempted=MARK, why_not_freed=WHY),
+            seen(RUNNING, preempted=replace(MARK, otherwise=PreemptMode.REQUEUE), why_not_freed=WHY),
             *(JobState.EXITING, False, Reason.PREEMPTED, "it was preempted for job 9"),
             id="queued again where pods are not resized",
         ),
         pytest.param(
-            seen(RUNNING, preempted=MARK, why_not_freed=WHY, rerunnable=False),
+            seen(RUNNING, preempted=MARK, why_not_freed=WHY),
             *(RUNNING, False, Reason.NONE, f"its CPUs stay taken: {WHY}"),
-            id="left alone if it must not run twice",
+            id="left alone if nothing else was said",
         ),
     ],
 )
@@ -107,6 +107,12 @@ def test_what_its_record_says_next(
     status = as_it_stands(seen, seen.record.status)
     assert (status.state, status.frees_cpus, status.reason, status.message) == (state, frees_cpus, reason, message)
     assert status.is_rerunning is (state is JobState.EXITING)
+
+
+def test_one_that_cannot_be_suspended_is_ended_if_that_was_said() -> None:
+    found = seen(RUNNING, preempted=replace(MARK, otherwise=PreemptMode.CANCEL), why_not_freed=WHY)
+    status = as_it_stands(found, found.record.status)
+    assert (status.state, status.is_rerunning) == (JobState.EXITING, False)
 
 
 def test_the_mark_goes_when_it_goes_on() -> None:

@@ -92,6 +92,25 @@ def test_a_pod_on_a_node_that_does_not_answer() -> None:
     assert gone.has_ended
 
 
+REFUSALS = [
+    ("OutOfcpu", True),
+    ("OutOfnvidia.com/gpu", True),
+    ("UnexpectedAdmissionError", True),
+    ("TopologyAffinityError", False),
+    ("DeadlineExceeded", False),
+]
+
+
+@pytest.mark.parametrize(("reason", "is_refused"), REFUSALS, ids=[refusal[0] for refusal in REFUSALS])
+def test_a_pod_that_its_node_did_not_take(reason: str, is_refused: bool) -> None:
+    text = "Pod was rejected: Node didn't have enough resource: cpu, requested: 1000, used: 1500, capacity: 2000"
+    (view,) = pod_views([pod(phase="Failed", reason=reason, message=text)], [NAME])
+    assert (view.is_refused, view.is_lost, view.problem) == (is_refused, is_refused, f"{reason}: {text}")
+    began = waiting("ContainerCreating")
+    (view,) = pod_views([pod(phase="Failed", reason=reason, **began)], [NAME])
+    assert not view.is_refused
+
+
 CONDITIONS = [
     ("DisruptionTarget", "True", "PreemptionByScheduler", True, True),
     ("Ready", "False", "Evict", True, True),  # Volcano

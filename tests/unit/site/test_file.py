@@ -158,6 +158,8 @@ def test_no_durations(text: str) -> None:
         ("policy: volcano\nscheduler: coscheduling", "scheduler", Scheduler.COSCHEDULING),
         ("judgeWRF: true", "scheduler_name", "volcano"),
         ("schedulerName: my.volcano-2", "scheduler_name", "my.volcano-2"),
+        ("interactiveScheduler: volcano", "interactive_scheduler", "volcano"),
+        ("judgeWRF: true", "interactive_scheduler", "default-scheduler"),
         ("placeTimeout: 2m", "place_timeout_s", 120),
         ("sshPort: 2222", "ssh_port", 2222),
         ("killDelay: 0", "kill_delay_s", 0),

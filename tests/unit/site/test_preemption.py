@@ -50,8 +50,8 @@ def test_what_it_says(text: str, config: PreemptionConfig) -> None:
     [
         ("preemption: {type: job_prio}", "expected one of none, qos, partition_prio, found job_prio"),
         ("preemption: {mode: gang}", "expected one of off, cancel, requeue, suspend, found gang"),
-        ("preemption: {order: RR}", "expected some of the letters SCRD, each once, found RR"),
-        ("preemption: {order: X}", "expected some of the letters SCRD, each once, found X"),
+        ("preemption: {order: RR}", "RR is not some of the letters SCRD, each once"),
+        ("preemption: {order: X}", "X is not some of the letters SCRD, each once"),
         ("preemption: {nosuch: 1}", "nosuch"),
         ("queues: [{name: q, default: true, preemptMode: within}]", "expected one of off, cancel, requeue, suspend"),
         ("queues: [{name: q, default: true, priority: 1024}]", "1024"),

@@ -27,9 +27,31 @@ def test_the_one_that_comes_with_hpcbatch(launcher: Launcher) -> None:
     assert read_site("", defaults=SiteConfig(launcher=launcher)).loader is None
 
 
-def test_a_site_may_add_to_it() -> None:
-    changed = BUILTIN.replace("enableServiceLinks: false", "enableServiceLinks: false\n        priority: 7")
-    assert changed != BUILTIN
+_LABELS = "labels: {{ pod_labels | tojson }}"
+_QUOTA = 'labels: {{ dict(pod_labels, **{"quota.scheduling.koordinator.sh/name": queue}) | tojson }}'
+_REPLICAS = "replicas: {{ task.replicas }}"
+_NUMA = 'topologyPolicy: {{ "single-numa-node" if queue == "default" else "none" }}'
+_RESOURCES = "resources: {{ task.resources | tojson }}"
+_LIMITS = 'limits=dict(task.resources.get("limits", {}), cpu=task.resources.requests.cpu)'
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"enableServiceLinks: false": "enableServiceLinks: false\n        priority: 7"},
+        {_LABELS: _QUOTA},
+        {
+            _REPLICAS: f"{_REPLICAS}\n    {_NUMA}",
+            _RESOURCES: f"resources: {{{{ dict(task.resources, {_LIMITS}) | tojson }}}}",
+        },
+    ],
+    ids=["a priority", "a quota of Koordinator", "CPUs of one NUMA node"],
+)
+def test_a_site_may_add_to_it(changes: dict[str, str]) -> None:
+    changed = BUILTIN
+    for old, new in changes.items():
+        assert changed.count(old) == 1
+        changed = changed.replace(old, new)
     assert read_site("", defaults=SiteConfig(), template=changed).loader is not None
 
 

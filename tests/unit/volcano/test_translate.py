@@ -27,10 +27,11 @@ from hpcbatch.model.grouping import Grouping, Level
 from hpcbatch.model.interactive import Interactive
 from hpcbatch.model.placed import OutputFiles, PlacedJob
 from hpcbatch.model.scheduler import Scheduler
-from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig, Volume
+from hpcbatch.model.site import Launcher, QueueConfig, SiteConfig, SiteModule, Volume
 from hpcbatch.model.spec import Arrangement, JobSpec, Sharing
 from hpcbatch.volcano import job_names, translate
 from hpcbatch.volcano.admission import mutate_job, validate_job
+from hpcbatch.volcano.job_conf import bar_rerun
 from tests.thoroughness import examples
 
 Object = dict[str, Any]
@@ -63,6 +64,7 @@ def build(job: PlacedJob, **changed: Any) -> list[Object]:
         "output": OutputFiles(stdout="/home/alice/test.o12", stderr="/home/alice/test.e12", umask=0o077),
         "environment": {"PBS_JOBID": "12.server", "PBS_JOBNAME": "test"},
         "nodefile": "".join(f"{pod.host}\n" * pod.chunk.ranks for pod in job.pods),
+        "gpufile": "",
     }
     setup |= {name: changed.pop(name) for name in setup.keys() & changed.keys()}
     values: dict[str, Any] = {
@@ -81,6 +83,11 @@ def volcano_job(job: PlacedJob, **changed: Any) -> Object:
 
 def pod_spec(job: Object, task: int = 0) -> Object:
     return job["spec"]["tasks"][task]["template"]["spec"]  # type: ignore[no-any-return]
+
+
+def sources(spec: Object, volume: str) -> list[Object]:
+    """Of a projected volume."""
+    return next(one["projected"]["sources"] for one in spec["volumes"] if one["name"] == volume)
 
 
 def sourced(files: Mapping[str, str], shell: str) -> bytes:
@@ -156,7 +163,7 @@ def test_several_pods_start_together() -> None:
 
 def test_only_the_first_pod_sees_script_and_environment() -> None:
     job = volcano_job(placed(Chunk(count=3)))
-    secrets = [[v["secret"]["secretName"] for v in pod_spec(job, i)["volumes"] if "secret" in v] for i in range(2)]
+    secrets = [[s["secret"]["name"] for s in sources(pod_spec(job, i), "job") if "secret" in s] for i in range(2)]
     assert secrets == [["pbs-x"], []]
 
 
@@ -350,7 +357,7 @@ def test_accounts() -> None:
         assert spec["securityContext"]["supplementalGroups"] == [2000]
         mounts = {mount["mountPath"]: mount for mount in spec["containers"][0]["volumeMounts"]}
         for file in ("passwd", "group"):
-            expected = {"name": "conf", "mountPath": f"/etc/{file}", "subPath": file, "readOnly": True}
+            expected = {"name": "job", "mountPath": f"/etc/{file}", "subPath": f"conf/{file}", "readOnly": True}
             assert mounts[f"/etc/{file}"] == expected
     assert sourced(conf["data"], "echo $knows_shell") == b"no\n"
     plain = build(job)
@@ -490,8 +497,20 @@ def test_runner_configmap_is_named_after_its_content() -> None:
     assert re.fullmatch(r"hpcbatch-runner-[0-9a-f]{10}", configmap["metadata"]["name"])
     assert {"run.sh", "start.sh", "remote.sh", "common.sh"} <= configmap["data"].keys()
     assert configmap["immutable"] is True
-    used = [v["configMap"]["name"] for v in pod_spec(volcano_job(placed()))["volumes"] if "configMap" in v]
-    assert used == [configmap["metadata"]["name"], "job-12-conf"]
+    used = sources(pod_spec(volcano_job(placed())), "runner")
+    assert used == [{"configMap": {"name": configmap["metadata"]["name"]}}]
+
+
+def test_each_file_of_the_jobs_configmap_reaches_the_pod() -> None:
+    """A volume of some of its keys has no others; those that a job may lack must be optional."""
+    site = SiteConfig(mounts_passwd=True, modules=(SiteModule(name="wrf/4.7"),))
+    conf, made = build(placed(), site=site, gpufile="0\n")
+    always, at_times = (one["configMap"] for one in sources(pod_spec(made), "job") if "configMap" in one)
+    assert {one["name"] for one in (always, at_times)} == {"job-12-conf"}
+    assert (always.get("optional"), at_times["optional"]) == (None, True)
+    keys = [{item["key"] for item in one["items"]} for one in (always, at_times)]
+    assert keys[0] == build(placed())[0]["data"].keys()
+    assert keys[0] | keys[1] == conf["data"].keys() | bar_rerun("uid")["data"].keys()
 
 
 def test_the_runners_files_have_names_of_their_own() -> None:
@@ -535,6 +554,13 @@ def test_a_template_that_leaves_out_the_nodes() -> None:
     assert volcano_job(placed(), loader=loader)
     with pytest.raises(HpcBatchError, match=r"expected a nodeAffinity made from task\.node_terms"):
         volcano_job(placed(Chunk(hosts=("n1",))), loader=loader)
+
+
+def test_a_template_from_before_volumes_were_projected() -> None:
+    source = (Path(hpcbatch.__path__[0]) / "templates/volcano/job.yaml.j2").read_text()
+    older = source.replace("name: job\n          projected", "name: conf\n          projected")
+    with pytest.raises(HpcBatchError, match="expected a projected volume job made from conf_items"):
+        volcano_job(placed(), loader=DictLoader({translate.TEMPLATE: older}))
 
 
 def test_a_template_from_before_there_were_interactive_jobs() -> None:

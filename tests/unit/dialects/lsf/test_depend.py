@@ -34,22 +34,41 @@ EXPRESSIONS = {
     "done(1) && ended(2) && exit(3)": "done(1) && ended(2) && exit(3)",
     "done(1) || exit(2)": "done(1) || exit(2)",
     "(done(1) && (done(2)))": "done(1) && done(2)",
+    "done(1) && (done(2) || (exit(3)))": "done(1) && (done(2) || exit(3))",
+    "done(1) && done(2) || exit(3)": "(done(1) && done(2)) || exit(3)",
+    "done(wave*) || done(1)": "(done(8) && done(9)) || done(1)",
+    "done(12[2-3]) || done(1)": "(done(12[2]) && done(12[3])) || done(1)",
+    "exit(12, 3) && exit(12,<5)": "exit(12, 3) && exit(12, <5)",
+    "numdone(12, >3)": "numdone(12, >3)",
+    "numexit(12, 1) || numended(12, ==007)": "numexit(12, 1) || numended(12, 7)",
+    "!done(1)": "!done(1)",
+    "!!done(1)": "done(1)",
+    "!(done(1) && !exit(2))": "!done(1) || exit(2)",
+    "!(done(1) || ended(2)) && started(3)": "!done(1) && !ended(2) && started(3)",
+    "!ended(wave*)": "!ended(8) || !ended(9)",
+    "done(12[*]) && (done(1) || done(2))": "done(12[*]) && (done(1) || done(2))",
+    "done(1) && (ended(2) || exit(3,>5)) && !started(wave*)": (
+        "done(1) && (ended(2) || exit(3, >5)) && (!started(8) || !started(9))"
+    ),
 }
 
 
 @pytest.mark.parametrize(("text", "shown"), EXPRESSIONS.items())
 def test_expression(text: str, shown: str) -> None:
-    assert format_dependency(read(text)) == shown
+    found = read(text)
+    assert format_dependency(found) == shown
+    assert read(shown).group == found.group
 
 
 UNMET = [
-    "!done(1)",
-    "done(1) && (done(2) || done(3))",
-    "exit(1, 3)",
-    "numdone(1, >3)",
     "external(x, y)",
     "ended(1[*])",
-    "done(wave*) || done(1)",
+    "numrun(1, 3)",
+    "numexit(1, *)",
+    "numstart(1, >3)",
+    "!done(1[*])",
+    "done(1) || done(2[*])",
+    " && ".join(f"(done({n}) || done(0))" for n in range(501)),
 ]
 
 
@@ -60,7 +79,20 @@ def test_what_a_job_cannot_wait_for_is_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "done(", "done()", "done(1) done(2)", "done(1) &&", "&", "done(nobody)", "(" * 60]
+    "text",
+    [
+        "",
+        "done(",
+        "done()",
+        "done(1) done(2)",
+        "done(1) &&",
+        "&",
+        "done(nobody)",
+        "(" * 60,
+        "!" * 60,
+        "!",
+        "numdone(1[2],3)",
+    ],
 )
 def test_what_is_none_is_refused(text: str) -> None:
     with pytest.raises(DependSyntaxError):

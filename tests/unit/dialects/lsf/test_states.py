@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
 from hpcbatch.dialects.lsf import states
+from hpcbatch.dialects.lsf.bjobs import table
+from hpcbatch.dialects.lsf.commands import parse
 from hpcbatch.dialects.lsf.errors import REFUSED
+from hpcbatch.dialects.lsf.long import changes_text
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.record import JobRecord, JobStatus
@@ -13,6 +18,8 @@ from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.record.rows import row_of
+
+NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
 
 def test_tables_are_total() -> None:
@@ -30,6 +37,23 @@ def test_who_waits_to_go_on_is_suspended_by_the_system() -> None:
     assert (states.stat(waits), states.suspension_reason(waits)[:16]) == ("SSUSP", "The job goes on ")
 
 
+def test_who_waits_for_others_is_not_suspended() -> None:
+    spec, status = JobSpec(dialect=Dialect.LSF, name="j", chunks=(Chunk(),)), JobStatus(state=JobState.HELD)
+    job = row_of(JobRecord(job_id=1, namespace="n", object_name="o", spec=spec, status=status, queue="q"))
+    stats = {reason: states.stat(job._replace(reason=reason)) for reason in Reason}
+    assert {reason for reason, stat in stats.items() if stat == "PEND"} == {Reason.DEPENDENCY, Reason.DEPENDENCY_NEVER}
+    assert set(stats.values()) == {"PEND", "PSUSP"}
+
+
+def test_no_time_of_the_widest_table_has_a_blank() -> None:
+    """Programs take it apart at the blanks."""
+    spec, status = JobSpec(dialect=Dialect.LSF, name="j", chunks=(Chunk(),)), JobStatus(submit_time=NOON)
+    job = row_of(JobRecord(job_id=1, namespace="n", object_name="o", spec=spec, status=status, queue="q"))
+    shown = {each: list(table([job], parse("bjobs", [each, "-noheader"]), NOON, UTC)) for each in ("-w", "-W")}
+    assert "Nov 21 12:00" in shown["-w"][0]
+    assert "11/21-12:00:00" in shown["-W"][0].split()
+
+
 ENDS = [
     ((JobState.FINISHED, Reason.NONE, 0, None), 0, ""),
     ((JobState.FAILED, Reason.NON_ZERO_EXIT, 3, None), 3, ""),
@@ -45,3 +69,11 @@ ENDS = [
 def test_end(end: tuple[JobState, Reason, int | None, int | None], code: int | None, term: str) -> None:
     assert states.code_of(*end) == code
     assert states.termination(*end[:2]).partition(":")[0] == term
+
+
+def test_changes_stand_in_lsf_s_words() -> None:
+    found = changes_text('Resource_List.walltime=00:20:00 Job_Name="a b\\073c" depend=UNSET umask=22 a...')
+    assert found == (
+        "Run limit changes to : 00:20:00, Job name changes to : a b;c, Dependency condition changes to : none, "
+        "umask changes to : 22"
+    )

@@ -189,3 +189,64 @@ def test_that_both_files_are_appended_to_is_told() -> None:
     found = spec("-o", "o", "-eo", "e")
     assert found.ignored == ("-eo e: its file is appended to, as that of -o is",)
     assert spec("-oo", "o", "-eo", "e").ignored == ()
+
+
+def test_an_option_without_its_value_is_named_where_no_command_is_left() -> None:
+    for argv, why in ((["-J", "j", "-o"], "-o: option requires an argument"), ([], "No command is specified")):
+        with pytest.raises(HpcBatchError, match=why):
+            spec(*argv, script="")
+
+
+COMPOUND: dict[str, tuple[list[str], Arrangement, list[tuple[int, int, int | None, tuple[tuple[str, int], ...]]]]] = {
+    "a master and nodes": (
+        ["-R", "1*{select[login]} + 50*{select[!login] span[ptile=24]}"],
+        Arrangement.SCATTER,
+        [(1, 1, None, ()), (2, 24, None, ()), (1, 2, None, ())],
+    ),
+    "what is left of -n": (
+        ["-n", "5", "-R", "1*{rusage[mem=2000]}+{span[hosts=1] rusage[mem=500/task]}", "-gpu", "num=1"],
+        Arrangement.FREE,
+        [(1, 1, 2000 << 20, (("gpu", 1),)), (1, 4, 2000 << 20, (("gpu", 1),))],
+    ),
+    "a limit for all": (
+        ["-M", "100MB", "-R", "2*{rusage[mem=200]} + 2*{span[hosts=1] rusage[mem=100/job]}"],
+        Arrangement.FREE,
+        [(2, 1, 200 << 20, ()), (1, 2, 100 << 20, ())],
+    ),
+}
+
+
+@pytest.mark.parametrize(("argv", "arrangement", "chunks"), COMPOUND.values(), ids=COMPOUND)
+def test_compound(
+    argv: list[str],
+    arrangement: Arrangement,
+    chunks: list[tuple[int, int, int | None, tuple[tuple[str, int], ...]]],
+) -> None:
+    found = spec(*argv)
+    assert found.arrangement is arrangement
+    assert [(each.count, each.ranks, each.mem_bytes, each.resources) for each in found.chunks] == chunks
+
+
+NO_COMPOUND = {
+    "{select[a]} || {select[b]}@5": "alternative requirements, {…} || {…}, are not supported here",
+    "1*{} + x": "'x': expected number*{…} + number*{…} …",
+    "{} + 2*{}": "only the last part may be without a number of slots",
+    "3*{} + {}": "its parts have 3 slots, -n has 3",
+    "1*{} + 1*{}": "its parts have 2 slots, -n has 3",
+    "0*{} + {}": "expected a number of slots above 0",
+    "1*{} 2*{}": "'2*{}': expected + behind a part in braces",
+}
+
+
+@pytest.mark.parametrize(("text", "why"), NO_COMPOUND.items())
+def test_no_compound(text: str, why: str) -> None:
+    with pytest.raises(HpcBatchError) as raised:
+        spec("-n", "3", "-R", text)
+    (line,) = describe(raised.value, "bsub")[0].splitlines()
+    assert why in line
+
+
+def test_a_compound_requirement_stands_alone() -> None:
+    for argv in (["-R", "2*{}", "-R", "select[x]"], ["-R", "select[x]", "-R", "2*{}"], ["-nnodes", "2", "-R", "2*{}"]):
+        with pytest.raises(HpcBatchError, match="cannot stand beside"):
+            spec(*argv)

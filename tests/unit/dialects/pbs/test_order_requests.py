@@ -18,11 +18,14 @@ def test_qorder() -> None:
 
 
 def test_qrun() -> None:
-    assert parse_qrun(["-a", "1", "2"]) == ("1", "2")
-    for argv in ([], ["-x", "1"], ["-H", "", "1"]):
+    assert parse_qrun(["-a", "1", "2"]) == (("1", "2"), ())
+    for hosts in ("n1+n2", "(n1)+(n2)"):
+        assert parse_qrun(["-H", hosts, "1"]) == (("1",), ("n1", "n2"))
+    for argv in ([], ["-x", "1"], ["-H", "", "1"], ["-H", "n1+", "1"]):
         with pytest.raises(PbsUsageError) as caught:
             parse_qrun(argv)
         assert caught.value.code == 1
-    with pytest.raises(PbsError) as refused:
-        parse_qrun(["-H", "n1", "1"])
-    assert describe(refused.value, "qrun")[0].splitlines()[0] == "qrun: Unknown node  n1"
+    for hosts in ("-", "n1:ncpus=2"):
+        with pytest.raises(PbsError) as refused:
+            parse_qrun(["-H", hosts, "1"])
+        assert describe(refused.value, "qrun")[0].splitlines()[0] == "qrun: No support for requested service"

@@ -35,6 +35,9 @@ def rsub(*argv: str, zone: str = "") -> Rsub:
         host="login",
         read_job=read_job,
         node_cpus=lambda: {"n1": 8, "n2": 8},
+        waiting_job=lambda job_id: replace(
+            read_job(["walltime=60"] if job_id == "7" else []), attributes={"Resource_List.select": "2:ncpus=4:a=b"}
+        ),
     )
 
 
@@ -121,6 +124,32 @@ def test_wrong_command_lines(argv: tuple[str, ...], says: str) -> None:
     assert caught.value.code == 2
     assert says in caught.value.text.split("\n")
     assert caught.value.usage.startswith("usage: pbs_rsub ")
+
+
+def test_of_a_waiting_job() -> None:
+    found = rsub("-W", "qmove=7")
+    assert (found.is_of_job, found.spec.start, found.spec.end) == (True, NOW, NOW + timedelta(minutes=1))
+    assert (found.spec.flags, found.spec.purge_s) == ((Flag.PURGE_COMP,), 600)
+    assert found.spec.attributes["select"] == "2:ncpus=4:a=b"
+    longer = rsub("-W", "qmove=7,delete_idle_time=0:01:00", "-D", "0:02:00", "-I", "-5").spec
+    assert (longer.end, longer.purge_s) == (NOW + timedelta(minutes=2), 60)
+    alone = rsub("-W", "delete_idle_time=30", "-R", "1400", "-D", "60", "-l", "select=1")
+    assert (alone.is_of_job, alone.spec.purge_s) == (False, 30)
+
+
+@pytest.mark.parametrize(
+    ("argv", "text", "number"),
+    [
+        (("-W", "qmove=8"), "Bad time specification(s)", 238),
+        (("-W", "qmove=7", "-I", "5"), "-I <timeout> value must be negative", 2),
+        (("-W", "colour=red", "-R", "1400", "-D", "60", "-l", "select=1"), "Undefined attribute  colour", 154),
+        (("--job", "7"), "No support for requested service", 181),
+    ],
+)
+def test_what_no_job_gets(argv: tuple[str, ...], text: str, number: int) -> None:
+    with pytest.raises(PbsError) as caught:
+        rsub(*argv)
+    assert (caught.value.text.startswith(text), caught.value.code) == (True, number)
 
 
 def test_a_rule_needs_a_zone() -> None:

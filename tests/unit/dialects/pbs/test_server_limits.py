@@ -30,6 +30,12 @@ def after(*settings: Setting, queue: str = "") -> tuple[ServerLimit, ...]:
             [("max_run", "[u:b=6]")],
         ),
         ([Setting("max_run", "", "=", "[u:a=5]"), Setting("max_run")], []),
+        ([Setting("max_run_res", "ncpus", "=", "[u:a=5]"), Setting("max_run_res")], []),
+        (
+            [Setting("max_run_res", name, "=", "[u:a=5]") for name in ("mem", "ncpus")]
+            + [Setting("max_run_res", "mem")],
+            [("max_run_res", {"ncpus": "[u:a=5]"})],
+        ),
         ([Setting("max_user_run", "", "=", "4")], [("max_run", "[u:PBS_GENERIC=4]")]),
         ([Setting("max_group_res_soft", "ncpus", "=", "4")], [("max_run_res_soft", {"ncpus": "[g:PBS_GENERIC=4]"})]),
         ([Setting("max_run_soft", "", "=", "[o:PBS_ALL=4]")], [("max_run_soft", "[o:PBS_ALL=4]")]),

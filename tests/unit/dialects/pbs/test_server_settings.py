@@ -10,7 +10,9 @@ from hpcbatch.dialects.pbs.qmgr_parse import Setting, Verb
 from hpcbatch.dialects.pbs.server_settings import NAMES, settings_changed
 from hpcbatch.model.server_settings import ServerSettings
 
-BEFORE = ServerSettings(formula="ncpus", backfill_depth=3, counts_eligible=False)
+BEFORE = ServerSettings(
+    formula="ncpus", backfill_depth=3, counts_eligible=False, preempt_order="R", preempt_queue_prio=200
+)
 
 
 @pytest.mark.parametrize(
@@ -19,6 +21,8 @@ BEFORE = ServerSettings(formula="ncpus", backfill_depth=3, counts_eligible=False
         ("job_sort_formula", "2*ncpus", ServerSettings(formula="2*ncpus")),
         ("backfill_depth", "0", ServerSettings(backfill_depth=0)),
         ("eligible_time_enable", "t", ServerSettings(counts_eligible=True)),
+        ("preempt_order", "SCR 80 S", ServerSettings(preempt_order="SCR 80 S")),
+        ("preempt_queue_prio", "180", ServerSettings(preempt_queue_prio=180)),
     ],
 )
 def test_set(name: str, value: str, expected: ServerSettings) -> None:
@@ -26,7 +30,8 @@ def test_set(name: str, value: str, expected: ServerSettings) -> None:
 
 
 def test_unset() -> None:
-    assert settings_changed(BEFORE, [Setting(name) for name in NAMES], Verb.UNSET) == ServerSettings()
+    all_names = [Setting(name) for names in NAMES.values() for name in names]
+    assert settings_changed(BEFORE, all_names, Verb.UNSET) == ServerSettings()
     assert settings_changed(BEFORE, [Setting("backfill_depth", "", "=", "")], Verb.SET).backfill_depth is None
 
 
@@ -40,6 +45,8 @@ def test_unset() -> None:
         (Setting("backfill_depth", "", "=", "10001"), PBSE_BADATVAL),
         (Setting("backfill_depth", "", "=", "²"), PBSE_BADATVAL),
         (Setting("eligible_time_enable", "", "=", "maybe"), PBSE_BADATVAL),
+        (Setting("preempt_order", "", "=", "scr"), PBSE_BADATVAL),
+        (Setting("preempt_queue_prio", "", "=", "1024"), PBSE_BADATVAL),
     ],
     ids=str,
 )

@@ -100,6 +100,8 @@ def test_a_step_of_an_allocation() -> None:
     assert (step.command, step.has_terminal) == (("srun", "--pty", "--ntasks=2", "--nodelist=b", "bash"), True)
     step = read_step(["--pty", "bash"], is_terminal=False)
     assert (step.command, step.lacks_terminal) == (("srun", "bash"), True)
+    assert read_step(["--mpi=none", "/opt/bin/prted", "--x"], is_terminal=False).daemon_of == "Open MPI"
+    assert step.daemon_of == ""
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from hpcbatch.dialects.slurm.columns import complaint
 from hpcbatch.dialects.slurm.errors import SlurmAnswer, SlurmUsageError, describe
 from hpcbatch.dialects.slurm.node_states import node_state
-from hpcbatch.dialects.slurm.sinfo import LETTERS, NAMES, below_time, columns_of, format_sinfo, read_options
+from hpcbatch.dialects.slurm.sinfo import below_time, columns_of, format_sinfo, read_options
+from hpcbatch.dialects.slurm.sinfo_fields import LETTERS, NAMES
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.row import NodeRow, QueueRow
 from tests.unit.dialects.slurm.jobs import NODE, QUEUES, recorded

@@ -8,7 +8,7 @@ from hpcbatch.engine.agent.shared_volumes import SharedVolumes
 from hpcbatch.engine.agent.volumes import Volume
 
 OWN = Volume("v", "/own", read_only=True, files=({"path": "a", "mode": 0o644, "data": ""},))
-VOLUME = {"name": "v", "configMap": {"name": "c"}}
+VOLUME = {"name": "v", "projected": {"sources": [{"configMap": {"name": "c"}}]}}
 
 
 def _config(uid: str = "1", *, immutable: bool = True) -> dict[str, Any]:
@@ -30,7 +30,7 @@ def test_the_second_pod_sends_nothing() -> None:
 
 def test_another_object_or_use_or_group_is_another_volume() -> None:
     shared, sent = _shared()
-    other = {"name": "v", "configMap": {"name": "c", "defaultMode": 0o400}}
+    other = {"name": "v", "projected": {"sources": [{"configMap": {"name": "c"}}], "defaultMode": 0o400}}
     paths = {
         shared.find(gid, volume, config, lambda: OWN).path
         for gid, volume, config in (

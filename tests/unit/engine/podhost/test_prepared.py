@@ -48,11 +48,11 @@ def test_entries_are_the_runners(data: bytes, tmp_path: Path) -> None:
 
 def a_pod(tmp_path: Path, script: bytes = b"#!/bin/sh\ntrue\n") -> Path:
     root = tmp_path / "hpcbatch"
-    for name in ("run", "job", "conf"):
+    for name in ("run", "job/conf"):
         (root / name).mkdir(parents=True)
     (root / "job" / "environment").write_bytes(b"A=1\0OMPI_PRTERUN=/x/run/job/prterun\0OMPI_PRTERUN=/x/prterun\0")
     (root / "job" / "script").write_bytes(script)
-    (root / "conf" / "job.sh").write_text("job_id='7'\nscript_name='7.SC'\n")
+    (root / "job" / "conf" / "job.sh").write_text("job_id='7'\nscript_name='7.SC'\n")
     return root
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpcbatch.engine.registry.accepts import accepts
+from hpcbatch.engine.registry.accepts import accepts, accepts_change
 from hpcbatch.engine.registry.schema import _formats, _matches, _Validator
 
 TIME = {"type": "string", "format": "date-time"}
@@ -95,3 +95,22 @@ def test_never_more_than_jsonschema(value: Any) -> None:
     validator: jsonschema.protocols.Validator = _Validator(OBJECT, format_checker=_formats)
     if _is_accepted(OBJECT, value):
         assert not list(validator.iter_errors(value))
+
+
+@pytest.mark.parametrize(
+    ("value", "is_accepted"),
+    [
+        ({"b": ["ab"], "a": 2}, True),
+        ({"b": ["ab"], "a": 0}, False),
+        ({"b": ["ab"]}, False),
+        ({"a": 1, "b": ["ab"], "c": {"k": 1}}, False),
+        ([], False),
+    ],
+)
+def test_of_a_change_what_differs_is_looked_at(value: Any, is_accepted: bool) -> None:
+    before = {"a": 1, "b": ["ab"], "f": "wrong, and not looked at"}
+    is_right = accepts_change(OBJECT, _matches, _formats.conforms)
+    assert is_right(value, before) is is_accepted
+    if type(value) is dict:
+        assert is_right({**value, "f": before["f"]}, before) is is_accepted
+        assert not is_right({**value, "f": "wrong"}, None)

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hpcbatch.clone import clone
 from hpcbatch.engine.registry import patches
-from hpcbatch.engine.registry.values import clone
 from hpcbatch.errors import ApiError
 
 # Cases of RFC 7386, appendix A, as far as both sides are objects.

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpcbatch.engine.registry.values import MAX_BYTES, check_size, clone, is_small, parse_path, read_path, same, share
+from hpcbatch.clone import clone
+from hpcbatch.engine.registry.values import MAX_BYTES, check_size, is_small, parse_path, read_path, same, share
 from hpcbatch.errors import ApiError
 
 OBJ = {"a": {"b": [1, {"c": "x"}], "d.e/f": "y"}, "conditions": [{"type": "A"}, {"type": "B", "status": "True"}]}

@@ -35,6 +35,12 @@ def light(job: RunningJob) -> RunningJob:
     return replace(job, yields=replace(job.yields, frees=frozenset({"cpu"})))
 
 
+def may_end(job: RunningJob) -> RunningJob:
+    """One that is ended where it does not help that it is suspended."""
+    assert job.yields is not None
+    return replace(job, yields=replace(job.yields, may_end=True))
+
+
 def high(
     job_id: str = "w", count: int = 1, cpus: int = 4, *, order: float = 0, memory: int = 0, **more: Any
 ) -> WaitingJob:
@@ -103,6 +109,17 @@ CASES: dict[str, tuple[Snapshot, dict[str, set[str]]]] = {
             waiting=(high(memory=5), high("v", memory=4, order=1)),
         ),
         {"v": {"b"}},  # on n0 w is planned, for when a has ended
+    ),
+    "unless it may end instead": (
+        Snapshot(
+            now_s=0,
+            nodes=tuple(replace(node, has={"cpu": 4, "memory": 9}) for node in nodes()),
+            running=tuple(
+                may_end(light(replace(job, placed={n: {"cpu": 4, "memory": 5} for n in job.placed}))) for job in FULL
+            ),
+            waiting=(high(memory=5),),
+        ),
+        {"w": {"a"}},
     ),
     "not where a planned start needs what it keeps": (
         # the wide job is planned for 10, when a has ended: suspended, it would keep its memory

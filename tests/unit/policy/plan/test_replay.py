@@ -6,9 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from bench.policy import book, lublin
+from bench.policy import book, favour, lublin
+from bench.policy.measures import measure, waits_s
 from bench.policy.replay import replay
 from bench.policy.trace import Trace
+from bench.policy.ways import ALL
 from tests.thoroughness import IS_FULL
 
 
@@ -29,3 +31,13 @@ def test_easy_if_users_ask_for_more_than_they_use(trace: Trace) -> None:
 
 def test_conservative(trace: Trace) -> None:
     assert replay(trace, depth=None) == book.conservative(trace)
+
+
+@pytest.mark.parametrize("asks", [1, 3])
+def test_nobody_waits_much_longer_than_with_easy(trace: Trace, asks: int) -> None:
+    """What the order that favours short jobs promises, also where users ask for more than they use."""
+    more = replace(trace, jobs=tuple(replace(job, requested_s=asks * job.run_s) for job in trace.jobs))
+    starts, easy = ALL["plan-bounded"](more, None), favour.shadow(more)
+    later_s = [own - other for own, other in zip(waits_s(more, starts), waits_s(more, easy), strict=True)]
+    assert max(later_s) <= favour.DELAY_S
+    assert measure(more, starts).slowdown < 0.9 * measure(more, easy).slowdown

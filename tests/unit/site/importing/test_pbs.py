@@ -7,6 +7,7 @@ import shlex
 import pytest
 
 from hpcbatch.dialects.pbs import server_limits, server_settings
+from hpcbatch.dialects.pbs.qmgr_attributes import Kind
 from hpcbatch.dialects.pbs.qmgr_parse import parse_request
 from hpcbatch.model.site import QueueConfig, Translation, Word
 from hpcbatch.site.importing import pbs_keys
@@ -127,9 +128,15 @@ set server eligible_time_enable = True
     assert all(parse_request(shlex.split(line)[2]) for line in made.limits), "qmgr's grammar takes it"
 
 
+def test_the_least_of_a_queue_is_qmgrs() -> None:
+    text = "create queue big\nset queue big resources_min.walltime = 01:00:00\nset queue big resources_min.vmem = 1gb\n"
+    assert planned(text).limits == ("""qmgr -c 'set queue big resources_min.walltime = "01:00:00"'""",)
+    assert any("least walltimes, nodes" in line for line in left(text))
+
+
 def test_every_limit_that_qmgr_takes_is_known() -> None:
     assert {*server_limits.WORDS, *server_limits._OLD} == pbs_keys.LIMITS
-    assert pbs_keys.OF_SERVER == server_settings.NAMES
+    assert server_settings.NAMES[Kind.SERVER] == pbs_keys.OF_SERVER
 
 
 @pytest.mark.parametrize(
@@ -272,7 +279,7 @@ CLASSCFG[short]       MAX.WCLIMIT=4:00:00 MAX.PROC=64 PRIORITY=10
 CLASSCFG[gpu]         DEFAULT.FEATURES=tesla
 NODECFG[n01]          FEATURES=tesla,big
 NODECFG[GLOBAL]       GRES=matlab:4,idl:2
-USERCFG[ann]          MAXJOB=4
+USERCFG[ann]          MAXJOB=4 FSTARGET=10
 """
 
 
@@ -296,10 +303,30 @@ def test_maui() -> None:
         ),
     )
     assert [line.split(": ")[:2] for line in left(MAUI)] == [
-        ["a:4,6", "BACKFILLPOLICY, PRIORITY"],
-        ["a:10", "USERCFG[ann]"],
+        ["a:4,6,10", "BACKFILLPOLICY, PRIORITY, FSTARGET"],
         ["a:6", "queue"],
     ]
+
+
+def test_limits_of_maui_are_qmgrs() -> None:
+    lines = (
+        "USERCFG[DEFAULT] MAXJOB=4 MAXPROC=8,16",
+        "GROUPCFG[staff] MAXNODE=2",
+        "CLASSCFG[short] MAXJOB=9 MAXPROCPERUSER=3",
+    )
+    made = planned(MAUI + "\n".join(lines))
+    assert made.limits == (
+        """qmgr -c 'set server max_run += "[u:ann=4]"'""",
+        """qmgr -c 'set server max_run += "[u:PBS_GENERIC=4]"'""",
+        """qmgr -c 'set server max_run_res.ncpus += "[u:PBS_GENERIC=16]"'""",
+        """qmgr -c 'set server max_run_res.nodect += "[g:staff=2]"'""",
+        """qmgr -c 'set queue short max_run += "[o:PBS_ALL=9]"'""",
+        """qmgr -c 'set queue short max_run_res.ncpus += "[u:PBS_GENERIC=3]"'""",
+    )
+    assert all(parse_request(shlex.split(line)[2]) for line in made.limits), "qmgr's grammar takes it"
+    more = "USERCFG[a;b] MAXJOB=1\nCLASSCFG[DEFAULT] MAXJOB=2\nCLASSCFG[short] MAXJOB[USER]=2\n"
+    assert planned(MAUI + more).limits == made.limits[:1]
+    assert errors(f"{MAUI}USERCFG[ann] MAXPROC=many\n")
 
 
 def test_a_class_that_is_a_queue_too() -> None:

@@ -78,14 +78,15 @@ def test_sched_config() -> None:
     site = config(QUEUE, SCHED)
     assert site.preemption == PreemptionConfig(express_priority=200, order="R")
     assert site.queues[0].priority == 200
+    assert config(QUEUE, 'preempt_order: "SCR 80 SC 50 S"\n').preemption.order == "SCR 80 SC 50 S"
+    assert config(QUEUE, 'preempt_order: "SCR"\n').preemption == PreemptionConfig()
 
 
 @pytest.mark.parametrize(
     ("line", "why"),
     [
-        ('preempt_order: "SCR"', "S and C are passed over"),
-        ('preempt_order: "R 80 D"', "one order holds"),
-        ("preempt_order: X", "preemption.order has some of the letters"),
+        ("preempt_order: X", "X is not some of the letters SCRD, each once"),
+        ('preempt_order: "SCR eighty"', "eighty is no per cent of a walltime"),
         ("preempt_prio: fairshare", "express queues preempt ordinary ones"),
         ("preempt_queue_prio: 0", "preemption.queuePriority is from 1 to 1023"),
         ("by_queue: False", "who goes first is set by the keys"),
@@ -96,6 +97,7 @@ def test_what_pbs_has_and_site_yaml_has_not(line: str, why: str) -> None:
 
 
 def test_qmgr() -> None:
-    site = config(f"{QUEUE}create sched default\nset sched preempt_queue_prio = 180\nset sched preempt_order = R\n")
-    assert site.preemption == PreemptionConfig(express_priority=180, order="R")
+    of_sched = 'create sched default\nset sched preempt_queue_prio = 180\nset sched preempt_order = "R 80 D"\n'
+    site = config(f"{QUEUE}{of_sched}")
+    assert site.preemption == PreemptionConfig(express_priority=180, order="R 80 D")
     assert config(QUEUE, "preemptive_sched: false ALL\n").preemption == PreemptionConfig(by_queue=False)

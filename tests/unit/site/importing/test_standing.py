@@ -42,6 +42,7 @@ def test_commands(text: str, command: str) -> None:
     [
         ("SRCFG[x] DAYS=MON,TUE HOSTLIST=n1", "it is on other days"),
         ("SRCFG[x] WSTARTTIME=1:00:00:00 HOSTLIST=n1 PERIOD=WEEK", "it begins on a day of the week"),
+        ("SRCFG[x] STARTTIME=8:00:00 DAYS=MON HOSTLIST=n1 PERIOD=WEEK", "it begins on a day of the week"),
         ("SRCFG[x] STARTTIME=soon HOSTLIST=n1", "expected a time"),
         ("SRCFG[x] STARTTIME=8:00:00", "expected HOSTLIST"),
         ("SRCFG[x] HOSTLIST=n1 USERLIST=a GROUPLIST=b", "it is for users or for groups"),
