@@ -16,8 +16,14 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, nargs="+", default=cost.NODES, help="numbers of nodes; memory: the most")
     parser.add_argument("--records", type=int, nargs="+", default=cost.RECORDS, help="records kept; memory: the most")
     parser.add_argument("--jobs", type=int, default=cost.JOBS, help="of cost: jobs that are measured")
-    parser.add_argument("--rate", type=float, default=overload.RATE, help="of overload: submissions a second")
+    parser.add_argument(
+        "--rate",
+        type=float,
+        default=overload.RATE,
+        help="of overload: submissions a second; 0: as many as are answered",
+    )
     parser.add_argument("--seconds", type=float, default=overload.SECONDS, help="of overload: for how long")
+    parser.add_argument("--no-kills", action="store_true", help="of overload: both controllers live on")
     asked = parser.parse_args()
     if unknown := [name for name in asked.names if name not in NAMES]:
         parser.error(f"no benchmark {', '.join(unknown)}: expected {', '.join(NAMES)}")
@@ -29,7 +35,7 @@ def main() -> None:
         elif name == "memory":
             memory.main(max(asked.nodes), max(asked.records))
         else:
-            overload.main(asked.rate, asked.seconds)
+            overload.main(asked.rate, asked.seconds, kills=not asked.no_kills)
 
 
 main()

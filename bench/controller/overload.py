@@ -12,13 +12,14 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from bench.controller.rig import USERS, ControllerProcess, Rig, rig
-from bench.controller.users import Call, summary
+from bench.controller.users import Call, answered_by_user, summary
 from tests.postgres import postgres
 from tests.waiting import wait_for
 
 RATE, SECONDS, NODES = 50.0, 300.0, 500
 _LEASE = ("--lease-duration", "4", "--renew-deadline", "2.5", "--retry-period", "0.3")
 _KILL_S = (10.0, 30.0)
+_NEVER_S = (1e9, 1e9)
 _LOOK_S = 10.0
 _PROCESSES = 2
 """Of users: Python runs one thread at a time."""
@@ -36,17 +37,23 @@ class Found(NamedTuple):
     """The Volcano Jobs that there were, in order."""
     drained_s: float
     """From the last submission until all jobs had ended."""
+    clients_cpu_s: float
+    server_cpu_s: float
+    """Of this process, with the played cluster, while users submitted."""
 
 
-def main(rate: float = RATE, seconds: float = SECONDS, nodes: int = NODES) -> None:
+def main(rate: float = RATE, seconds: float = SECONDS, nodes: int = NODES, *, kills: bool = True) -> None:
     with rig(nodes, more_of_site="historyMovedAfter: 0s\n", run_s=0.5) as running, postgres() as database:
         (running.directory / "dsn").write_text(database.dsn)
-        found = overload(running, rate, seconds)
+        found = overload(running, rate, seconds, _KILL_S if kills else _NEVER_S)
     for what in ("submit", "list"):
         outcomes, half_s, most_s = summary(found.calls, what)
         print(f"{what}: {half_s:.2f} s in the middle, 99 of 100 in {most_s:.2f} s")
         for outcome, count in outcomes.most_common():
             print(f"  {count:7} {outcome}")
+    by_user = answered_by_user(found.calls)
+    print(f"submissions answered: {sum(by_user) / seconds:.1f} a second; of a user {by_user[0]} to {by_user[-1]}")
+    print(f"CPU: clients {found.clients_cpu_s:.0f} s, API server and played cluster {found.server_cpu_s:.0f} s")
     numbers = [call.job_id for call in found.calls if call.job_id]
     print(f"{found.kills} controllers killed; {len(numbers)} jobs admitted, {len(set(numbers))} numbers")
     print(f"{len(found.placed)} were placed, {len(set(found.placed))} different; all had ended {found.drained_s:.0f} s")
@@ -67,21 +74,32 @@ def overload(running: Rig, rate: float, seconds: float, kill_s: tuple[float, flo
     killer = threading.Thread(target=pair.kill_now_and_then, args=(is_over, kill_s))
     killer.start()
     try:
-        calls = [Call(*each) for process in processes for each in json.loads(process.communicate()[0])]
+        before_s = time.process_time()
+        told = [json.loads(process.communicate()[0]) for process in processes]
+        server_cpu_s, clients_cpu_s = time.process_time() - before_s, sum(each["cpu_s"] for each in told)
+        calls = [Call(*call) for each in told for call in each["calls"]]
     finally:
         is_over.set()
         killer.join()
     began = time.perf_counter()
 
     def are_ended() -> bool:
+        pair.start_again()
         return all(obj.get("status", {}).get("cleaned") for obj in running.records())
+
+    def are_moved() -> bool:
+        pair.start_again()
+        return not running.records()
 
     wait_for("the end of all jobs", are_ended, _LIMIT_S, every_s=0.5)
     drained_s = time.perf_counter() - began
     if pair.has_history:
-        wait_for("the move of all records", lambda: not running.records(), _LIMIT_S, every_s=0.5)
+        wait_for("the move of all records", are_moved, _LIMIT_S, every_s=0.5)
     pair.end()
-    return Found(calls, pair.kills, pair.memory_mib, len(running.records()), running.volcano.placed, drained_s)
+    return Found(
+        *(calls, pair.kills, pair.memory_mib, len(running.records()), running.volcano.placed, drained_s),
+        *(clients_cpu_s, server_cpu_s),
+    )
 
 
 class _Pair:
@@ -109,15 +127,19 @@ class _Pair:
         next_kill = time.monotonic() + self._dice.uniform(*kill_s)
         while not is_over.wait(min(_LOOK_S, max(0.0, next_kill - time.monotonic()))):
             self.memory_mib.append(sum(one.memory_mib() for one in self._running if one.process.poll() is None))
-            for at, one in enumerate(self._running):
-                if one.process.poll() is not None:  # it lost its lease on a busy machine
-                    self._running[at] = self._start()
+            self.start_again()
             if time.monotonic() >= next_kill:
                 at = self._dice.randrange(2)
                 self._running[at].kill()
                 self._running[at] = self._start()
                 self.kills += 1
                 next_kill = time.monotonic() + self._dice.uniform(*kill_s)
+
+    def start_again(self) -> None:
+        """Those that lost their lease on a busy machine."""
+        for at, one in enumerate(self._running):
+            if one.process.poll() is not None:
+                self._running[at] = self._start()
 
     def end(self) -> None:
         for one in self._running:

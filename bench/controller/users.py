@@ -1,8 +1,8 @@
 """`python -m bench.controller.users`: many users at once, in a process of its own. Prints what became of it as JSON.
 
 Each user submits at even intervals, whether the last submission has been answered or not, unless AT_ONCE of them wait
-for their answers; and lists his jobs each second. All use the modules that `qsub` and `qstat` use, with as many
-connections as they need.
+for their answers (at a rate of 0: one after the other, as fast as they are answered); and lists his jobs each second.
+All use the modules that `qsub` and `qstat` use, with as many connections as they need.
 """
 
 from __future__ import annotations
@@ -35,13 +35,14 @@ class Call(NamedTuple):
     """`answer`, `try again`, or the error that is neither."""
     took_s: float
     job_id: int = 0
+    user: str = ""
 
 
 class Users:
     def __init__(self, kubeconfig_file: str, users: Sequence[str], rate: float, seconds: float) -> None:
-        """`rate`: submissions a second of all these users together."""
+        """`rate`: submissions a second of all these users together; 0: each submits one after the other."""
         self._env = {"KUBECONFIG": kubeconfig_file}
-        self._users, self._every_s, self._seconds = users, len(users) / rate, seconds
+        self._users, self._every_s, self._seconds = users, len(users) / rate if rate else 0.0, seconds
         self._submission = made_submission()
         self.calls: list[Call] = []
 
@@ -57,12 +58,17 @@ class Users:
         return self._submit, self._list
 
     def _submit(self, user: str, began: float) -> None:
+        if not self._every_s:
+            api = HttpApi(kubeconfig.load(self._env))
+            while time.monotonic() < began + self._seconds:
+                self._call("submit", user, lambda: submit(api, user, self._submission).job_id)
+            return
         local, free = threading.local(), threading.Semaphore(AT_ONCE)
 
         def one() -> None:
             if not hasattr(local, "api"):
                 local.api = HttpApi(kubeconfig.load(self._env))
-            self._call("submit", lambda: submit(local.api, user, self._submission).job_id)
+            self._call("submit", user, lambda: submit(local.api, user, self._submission).job_id)
             free.release()
 
         due = began + self._every_s * (self._users.index(user) + 1) / len(self._users)
@@ -72,7 +78,7 @@ class Users:
                 if free.acquire(blocking=False):
                     pool.submit(one)
                 else:
-                    self.calls.append(Call("submit", NOT_BEGUN, 0.0))
+                    self.calls.append(Call("submit", NOT_BEGUN, 0.0, user=user))
                 due += self._every_s
 
     def _list(self, user: str, began: float) -> None:
@@ -80,10 +86,10 @@ class Users:
         due = began
         while due < began + self._seconds:
             time.sleep(max(0.0, due - time.monotonic()))
-            self._call("list", lambda: len(list_present_rows(api, user)))
+            self._call("list", user, lambda: len(list_present_rows(api, user)))
             due = max(due + _LIST_S, time.monotonic())
 
-    def _call(self, what: str, act: Callable[[], int]) -> None:
+    def _call(self, what: str, user: str, act: Callable[[], int]) -> None:
         before, number = time.monotonic(), 0
         try:
             number = act()
@@ -96,7 +102,8 @@ class Users:
             outcome = str(error)
         except Exception as error:
             outcome = f"{type(error).__name__}: {error}"
-        self.calls.append(Call(what, outcome, time.monotonic() - before, number if what == "submit" else 0))
+        took_s = time.monotonic() - before
+        self.calls.append(Call(what, outcome, took_s, number if what == "submit" else 0, user))
 
 
 def main() -> None:
@@ -108,7 +115,15 @@ def main() -> None:
     asked = parser.parse_args()
     users = Users(asked.kubeconfig, asked.users, asked.rate, asked.seconds)
     users.run()
-    print(json.dumps(users.calls))
+    print(json.dumps({"calls": users.calls, "cpu_s": time.process_time()}))
+
+
+def answered_by_user(calls: Sequence[Call]) -> list[int]:
+    """How many submissions of each were answered, the fewest first."""
+    found = dict.fromkeys((call.user for call in calls), 0)
+    for call in calls:
+        found[call.user] += call.what == "submit" and call.outcome == "answer"
+    return sorted(found.values())
 
 
 def summary(calls: Sequence[Call], what: str) -> tuple[Counter[str], float, float]:

@@ -18,9 +18,10 @@ from pathlib import Path
 from hpcbatch.api.resources import NAMESPACES
 from hpcbatch.cli.unix_names import group_name
 from hpcbatch.controller.controller import Controller
-from hpcbatch.engine import arenas, handles
+from hpcbatch.engine import handles
 from hpcbatch.engine.agent.agent import Agent, NodeSpec
 from hpcbatch.engine.daemon import EngineError, EngineOptions, read_options, sole_engine
+from hpcbatch.engine.freed_memory import return_freed
 from hpcbatch.engine.registry.registry import Registry
 from hpcbatch.engine.registry.store import Store
 from hpcbatch.engine.repeats import Repeats
@@ -40,6 +41,8 @@ from hpcbatch.volcano.gangs.registry import VOLCANO, gang_of
 
 _LOG_BYTES = 5 * 2**20
 _LOOK_S = 1.0
+_LOOKS_BETWEEN = 60
+"""After so many, the memory that was freed meanwhile is returned to the system: some milliseconds of work."""
 _GROUPED_S = 0.03
 """So long at most the store's writes wait for others, to share a transaction."""
 _GC_THRESHOLDS = (10_000, 20, 20)
@@ -56,7 +59,6 @@ def main() -> None:
     )
     handler.addFilter(Repeats())
     handles.raise_limit()
-    arenas.use_one_arena()
     stop = threading.Event()
     for signum in (signal.SIGTERM, signal.SIGINT):
         signal.signal(signum, lambda *_: stop.set())
@@ -68,8 +70,11 @@ def main() -> None:
             told.close()
             gc.freeze()  # what is there by now stays
             gc.set_threshold(*_GC_THRESHOLDS)
+            looks = 0
             while not stop.wait(_LOOK_S) and not engine.failure:
-                pass
+                looks += 1
+                if looks % _LOOKS_BETWEEN == 0:
+                    return_freed()
             if failure := engine.failure:
                 raise EngineError(failure)
             engine.stop()

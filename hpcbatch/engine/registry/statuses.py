@@ -10,6 +10,7 @@ from hpcbatch.engine.registry.kinds import Kind
 from hpcbatch.errors import (
     AlreadyExistsError,
     ApiError,
+    BusyError,
     ConflictError,
     ForbiddenError,
     InvalidError,
@@ -90,6 +91,11 @@ def forbidden(kind: Kind, name: str, why: str, causes: Sequence[Cause] = ()) -> 
 
 def method_not_allowed() -> ApiError:
     return ApiError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")
+
+
+def too_many_requests() -> BusyError:
+    message = "Too many requests, please try again later."
+    return BusyError(429, "TooManyRequests", message, {"retryAfterSeconds": 1})
 
 
 def invalid(kind: Kind, name: str, causes: Sequence[Cause]) -> InvalidError:

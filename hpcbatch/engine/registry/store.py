@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Literal
 
+from hpcbatch.engine.registry import compact
 from hpcbatch.engine.registry.disk import Disk, Place
 from hpcbatch.errors import GoneError
 
@@ -24,6 +25,8 @@ ResourceKey = tuple[str, str]
 """(group, plural): versions of a kind share their objects."""
 
 DEFAULT_HISTORY = 5000
+_PACKED = frozenset({("", "secrets")})
+"""Kinds of which there are many, nobody else keeps the objects, and few are ever read: each job has one Secret."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +60,20 @@ class StoreEvent:
 class _Shelf:
     """The objects of one kind, by namespace and name."""
 
-    namespaces: dict[str, dict[str, Object]] = field(default_factory=dict)
+    is_packed: bool = False
+    """Each is made anew when it is read."""
+    namespaces: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def get(self, namespace: str, name: str) -> Object | None:
         names = self.namespaces.get(namespace)
-        return names.get(name) if names else None
+        held = names.get(name) if names else None
+        return None if held is None else self._read(held)
 
     def put(self, namespace: str, name: str, obj: Object) -> None:
-        self.namespaces.setdefault(namespace, {})[name] = obj
+        self.namespaces.setdefault(namespace, {})[name] = compact.pack(obj) if self.is_packed else obj
+
+    def _read(self, held: Any) -> Object:
+        return compact.unpack(held) if self.is_packed else held  # type: ignore[no-any-return]
 
     def remove(self, namespace: str, name: str) -> None:
         names = self.namespaces[namespace]
@@ -76,7 +85,7 @@ class _Shelf:
         for space in sorted(self.namespaces) if namespace is None else [namespace]:
             names = self.namespaces.get(space, {})
             for name in sorted(names):
-                yield names[name]
+                yield self._read(names[name])
 
 
 class Subscription:
@@ -281,7 +290,7 @@ class Store:
     def _shelf(self, key: ResourceKey) -> _Shelf:
         shelf = self._shelves.get(key)
         if shelf is None:
-            shelf = self._shelves[key] = _Shelf()
+            shelf = self._shelves[key] = _Shelf(is_packed=key in _PACKED)
         return shelf
 
 

@@ -45,6 +45,10 @@ _FOLLOW_S = 0.1
 _REQUEST_LINE = 256 * 1024
 """The commands of pods/exec stand in it."""
 _WORKERS = 16
+_LISTS_AT_ONCE, _LISTS_IN_LINE = 2, 48
+"""So many lists are made at a time, and wait for that; whoever comes then is told to try again. All threads share one
+lock: with a dozen lists at work each other request, such as a submission, would wait for seconds.
+"""
 _WARNINGS = 4096
 """Characters of all warnings together, as the real server's: clients refuse longer headers."""
 _WARNING_LINES = 50
@@ -84,6 +88,9 @@ class ApiServer:
         self._context.minimum_version = ssl.TLSVersion.TLSv1_2
         self._verbs = Verbs(registry, registry.now)
         self._workers = ThreadPoolExecutor(_WORKERS, thread_name_prefix="api-request")
+        self._listers = ThreadPoolExecutor(_LISTS_AT_ONCE, thread_name_prefix="api-list")
+        self._lists = 0
+        """At work and in line."""
         self._history, self._who, self._request_limit_s = history, who, request_limit_s
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -157,6 +164,7 @@ class ApiServer:
                 stream.stop()
             await runner.cleanup()
             self._workers.shutdown(wait=False)
+            self._listers.shutdown(wait=False)
 
     # --- one request ---
 
@@ -207,6 +215,8 @@ class ApiServer:
         if resource_path.group and not self._serves(resource_path.group, resource_path.version):
             raise _UnknownPathError
         asked = Request(request.method, resource_path, query, accepted, content_type, content)
+        if asked.is_list:
+            return await self._list(asked)
         # in another thread: a request that takes long does not stop the others
         answer = await self._aside(self._settled, asked)
         if isinstance(answer, WatchAnswer):
@@ -220,6 +230,20 @@ class ApiServer:
             wanted = streaming.streaming(answer.verb, answer.pod, answer.query, words)
             return await streaming.serve(request, wanted, self._let_in)
         return await self._aside(_respond, answer, accepted)
+
+    async def _list(self, asked: Request) -> web.Response:
+        if self._lists >= _LISTS_AT_ONCE + _LISTS_IN_LINE:
+            raise statuses.too_many_requests()
+        self._lists += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._listers, self._listed, asked)
+        finally:
+            self._lists -= 1
+
+    def _listed(self, asked: Request) -> web.Response:
+        answer = self._settled(asked)
+        assert isinstance(answer, Answer)  # noqa: S101 - that is what a list is
+        return _respond(answer, asked.accepted)
 
     def _settled(self, asked: Request) -> Answer | WatchAnswer | LogAnswer | StreamAnswer:
         """The answer, when all that it tells is on disk: a killed engine must not have said what it forgets."""

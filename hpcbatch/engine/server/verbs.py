@@ -47,6 +47,10 @@ class Request:
     content_type: str = ""
     content: bytes = b""
 
+    @property
+    def is_list(self) -> bool:
+        return self.method == "GET" and not (self.path.name or self.path.subresource or "watch" in self.query)
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpcbatch.engine.registry.compact import compact, loads, read, share_parts
+from hpcbatch.engine.registry.compact import compact, loads, pack, read, share_parts, unpack
 
 _VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
@@ -20,6 +20,17 @@ _VALUES = st.recursive(
 def test_the_value_is_the_same(value: Any) -> None:
     text = json.dumps(value)
     assert json.dumps(compact(value)) == json.dumps(loads(text)) == text
+
+
+@given(_VALUES)
+def test_what_was_packed_is_the_same(value: Any) -> None:
+    packed = pack(value)
+    assert json.dumps(unpack(packed)) == json.dumps(value)
+
+
+def test_the_form_of_packed_objects_is_one_for_all() -> None:
+    one, other = ({"metadata": {"name": name, "owners": [{"uid": name}]}} for name in ("a", "b"))
+    assert pack(one)[0] is pack(other)[0]
 
 
 def test_equal_texts_are_one() -> None:
