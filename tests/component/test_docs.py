@@ -68,6 +68,14 @@ def test_links(page: Path) -> None:
             assert not anchor or anchor in anchors(target.read_text()), f"{page.name}: {link}"
 
 
+def test_the_changelog_says_each_change_once() -> None:
+    lines = (CHECKOUT / "CHANGELOG.md").read_text().splitlines()
+    assert len([line for line in lines if line.startswith("# ")]) == 1
+    for kept in ("## ", "- "):
+        found = [line for line in lines if line.startswith(kept)]
+        assert sorted(found) == sorted(set(found))
+
+
 def anchors(page: str) -> set[str]:
     """Of the headings, as a repository's page and the site's have them."""
     headings = re.findall(r"^#+ (.+)$", _ANY_FENCED.sub("", page), re.MULTILINE)

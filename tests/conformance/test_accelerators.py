@@ -128,6 +128,22 @@ def test_pods_have_the_annotations_that_a_maker_s_scheduler_reads(site: Site, fa
     site.run("scancel", slurm, lsf, plain)
 
 
+def test_sinfo_and_scontrol_show_what_a_node_has(site: Site, fast: str) -> None:
+    job = site.sbatch("--gres=gpu:fast:1", "-o", "/dev/null", "--wrap", "sleep 600")
+    site.wait_state(job, "R")
+    has = "gpu:c500:4,gpu:fast:2,gpu:slice:4"
+    lines = dict(line.split() for line in site.run("sinfo", "-N", "-h", "-o", "%N %G").stdout.splitlines())
+    assert [name for name, gres in lines.items() if gres == has] == [fast]
+    assert list(lines.values()).count(has.replace("fast", "plain")) == 2
+    used = site.run("sinfo", "-h", "-n", fast, "-O", "GresUsed:80").stdout.strip()
+    assert used == "gpu:c500:0(IDX:N/A),gpu:fast:1(IDX:N/A),gpu:slice:0(IDX:N/A)"
+    shown = site.run("scontrol", "show", "node", fast).stdout
+    assert f"   Gres={has}\n" in shown
+    assert ",gres/gpu=10\n" in shown and "AllocTRES=cpu=1,gres/gpu=1\n" in shown
+    assert json.loads(site.run("sinfo", "--json").stdout)["nodes"]
+    site.run("scancel", job)
+
+
 REFUSED = {
     ("sbatch", "--gres=gpu:none:1"): (
         "sbatch: error: there is no generic resource gpu:none\n"

@@ -15,6 +15,7 @@ from hpcbatch.dialects.slurm.node_states import node_state
 from hpcbatch.dialects.slurm.sinfo import below_time, columns_of, format_sinfo, read_options
 from hpcbatch.dialects.slurm.sinfo_fields import LETTERS, NAMES
 from hpcbatch.errors import HpcBatchError
+from hpcbatch.model.gres import Amount
 from hpcbatch.model.row import NodeRow, QueueRow
 from tests.unit.dialects.slurm.jobs import NODE, QUEUES, recorded
 
@@ -95,6 +96,14 @@ VIEWS = [
 @pytest.mark.parametrize(("argv", "text"), VIEWS, ids=[" ".join(v[0]) for v in VIEWS])
 def test_view(argv: list[str], text: str) -> None:
     assert show(*argv, nodes=CLUSTER) == text
+
+
+def test_nodes_with_other_gpus_have_another_line() -> None:
+    amounts = {"n1": ("gpu:a100", 4, 1), "n2": ("gpu:a100", 4, 1), "n3": ("gpu:h100", 2, 0)}
+    nodes = [*(node(name)._replace(gres=(Amount(*each),)) for name, each in amounts.items()), node("n4")]
+    found = show("-h", "-p", "debug", "-o", "%N %G", nodes=nodes)
+    assert found == "n[1-2] gpu:a100:4\nn3 gpu:h100:2\nn4 (null)\n"
+    assert show("-h", "-p", "debug", "-n", "n1", "-O", "gresused:30", nodes=nodes).split() == ["gpu:a100:1(IDX:N/A)"]
 
 
 def test_no_nodes() -> None:
