@@ -304,8 +304,10 @@ class PlanGate:
             if released is None:
                 return volcano_job
             site = self._sites.in_force.config
-            if name := self._scheduler_of_lone_pod(volcano_job, released, record, site):
-                released.is_lone = released.is_pinned = True
+            name = self._scheduler_of_lone_pod(volcano_job, released, record, site)
+            released.is_lone = bool(name)
+            if name:
+                released.is_pinned = True
                 volcano_job = given_to(volcano_job, name)
             return placed(volcano_job, released, record, site.launcher, self._nodes)
 
