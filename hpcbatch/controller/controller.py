@@ -570,6 +570,8 @@ class Controller:
         if decision.delete and seen.volcano_job is not None:
             self._volcano_jobs.remove(record, seen.volcano_job.uid)
             self._job_pods.forget_ended(job.key)
+            if any(pod.is_refused for pod in seen.pods) and not decision.status.state.is_final:
+                self._plan.was_refused(record, seen.volcano_job.uid)
         if decision.look_again_s is None and decision.status.reason in {Reason.RESOURCES, Reason.NEVER_FITS}:
             return _WAITING_LOOK_S
         return decision.look_again_s

@@ -102,16 +102,16 @@ class JobPods:
         gone: Mapping[str, Object] = {}
         missing: set[str] = set()
         if is_final or job.obj["spec"].get("deleteRequested"):
-            ended = self._ended.get(job.key, {})
-            first = pods.get(names[0])
-            if is_final and (any(map(_runs, pods.values())) or (names[0] not in ended and not _has_ended(first))):
+            ended = self._ended_of(job.key, made)
+            is_known = names[0] in ended or names[0] in pods
+            if is_final and not (is_known and all(map(_has_ended, pods.values()))):
                 # Each kind has its own watch: the job's end may be known here before the ends of its pods.
                 fresh = {name: pod for name, pod in self._from_api(record).items() if _is_of(made, pod)}
                 removed = {name for name, pod in pods.items() if name not in fresh and _runs(pod)}
-                ended = self._ended.get(job.key, {})
+                ended = self._ended_of(job.key, made)
                 missing = removed - ended.keys()
                 pods = {name: pod for name, pod in pods.items() if not (name in removed and name in ended)} | fresh
-            gone = {name: pod for name, pod in ended.items() if name not in pods and _is_of(made, pod)}
+            gone = {name: pod for name, pod in ended.items() if name not in pods}
         self._note_late(job.key, missing)
         sizes = self._node_sizes((*pods.values(), *gone.values()))
         views = pod_views(
@@ -134,6 +134,10 @@ class JobPods:
             wanted=len(names),
             unplaced=[text for pod in pods.values() if not pod["spec"].get("nodeName") and (text := why_unplaced(pod))],
         )
+
+    def _ended_of(self, key: Key, made: Object | None) -> dict[str, Object]:
+        """The deleted pods of this Volcano Job: those of the one before had the same names."""
+        return {name: pod for name, pod in self._ended.get(key, {}).items() if _is_of(made, pod)}
 
     def _note_late(self, key: Key, missing: set[str]) -> None:
         """Pods that the cache shows running and the API has no more: only the events that are still to come tell how
@@ -192,5 +196,5 @@ def _runs(pod: Object | None) -> bool:
     return pod is not None and pod.get("status", {}).get("phase") == "Running"
 
 
-def _has_ended(pod: Object | None) -> bool:
-    return pod is not None and pod.get("status", {}).get("phase") in {"Succeeded", "Failed"}
+def _has_ended(pod: Object) -> bool:
+    return pod.get("status", {}).get("phase") in {"Succeeded", "Failed"}

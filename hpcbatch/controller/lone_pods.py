@@ -5,7 +5,9 @@ within some milliseconds of its making. Volcano makes the job, its PodGroup and 
 soon as it has its node.
 
 Two schedulers may give the same room away at the same moment. So this is done only while no other released job waits
-for nodes from Volcano; and a pod that its node refuses makes its job wait again (policy/run_over.py).
+for nodes from Volcano; and a pod that its node refuses makes its job wait again (policy/run_over.py). Where there is no
+room Kubernetes' own scheduler would end pods of less priority to make some: those of jobs with a priority below 0, for
+a pod without a PriorityClass, since those that hpcbatch makes forbid it. So such a pod is not given such a node.
 """
 
 from __future__ import annotations
@@ -38,6 +40,10 @@ class LonePods:
         if node is None or not is_plain_node(node["metadata"].get("labels") or {}):
             return ""
         if any(one.waits and not (one.is_stalled or one.is_lone) for one in others if one is not released):
+            return ""
+        if not volcano_job["spec"].get("priorityClassName") and any(
+            one.record.spec.weight < 0 and released.places[0].node in one.nodes for one in others
+        ):
             return ""
         queues = {queue["metadata"]["name"]: queue for queue in self._queues.items()}
         return name if has_room(volcano_job, queues) else ""

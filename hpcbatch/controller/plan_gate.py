@@ -61,6 +61,10 @@ _BEHIND_S: Final = 60.0
 """How long a job that Volcano did not start goes behind all others."""
 _DENIED_S: Final = 25.0
 """How long a job whose Volcano Job was refused is left out: less than until the next look at it."""
+_TRIES: Final = 3
+"""So often in a row a job starts again at once whose pod its node does not take: mostly others have just got the room.
+A node whose devices fail refuses each.
+"""
 _LATER_S: Final = 0.5
 """What only shows something else waits so long: many plans may follow each other."""
 _ESTIMATED: Final = 64
@@ -125,6 +129,8 @@ class PlanGate:
         self._told: dict[str, _Told] = {}
         self._behind: dict[str, tuple[float, str]] = {}  # until when, and why
         self._blocked_until: dict[str, float] = {}
+        self._refused: dict[str, dict[str, float]] = {}
+        """By job and Volcano Job, when a node did not take a pod, of late."""
         self._withdrawn: dict[str, Waiting] = {}
         self._is_announced = self._is_estimated = True
         self._cost_s = 0.0
@@ -176,14 +182,16 @@ class PlanGate:
         """Release the job, or say what prevents that. A job that is released stays so."""
         site = self._sites.in_force.config
         job_id = plan_id(record.job_id)
+        is_blocked = self._blocked_until.get(job_id, 0.0) > time.monotonic()
+        blocked = Waiting(reason=record.status.reason, message=record.status.message)
         if site.policy is Policy.VOLCANO:
-            return None
+            return blocked if is_blocked else None
         with self._lock:
             self._world.refresh(time.time())
             if job_id in self._world.released:
                 return None
-            if self._blocked_until.get(job_id, 0.0) > time.monotonic():
-                return Waiting(reason=record.status.reason, message=record.status.message)
+            if is_blocked:
+                return blocked
             self._world.blocked.discard(job_id)
             if (site.priority.by_share and self._ranks.are_new) or self._world.lacks_spent:
                 self._changed.set()  # what is in the history has not been counted yet; its event puts it in line
@@ -304,8 +312,10 @@ class PlanGate:
             if released is None:
                 return volcano_job
             site = self._sites.in_force.config
-            if name := self._scheduler_of_lone_pod(volcano_job, released, record, site):
-                released.is_lone = released.is_pinned = True
+            name = self._scheduler_of_lone_pod(volcano_job, released, record, site)
+            released.is_lone = bool(name)
+            if name:
+                released.is_pinned = True
                 volcano_job = given_to(volcano_job, name)
             return placed(volcano_job, released, record, site.launcher, self._nodes)
 
@@ -382,6 +392,19 @@ class PlanGate:
                 self._world.blocked.add(job_id)
             self._world.forget(job_id)
         self._changed.set()
+
+    def was_refused(self, record: JobRecord, volcano_job: str) -> None:
+        """A node has not taken a pod of the job, whose Volcano Job has that uid. It waits again, and if that goes on
+        does not start at once. It may be said more than once.
+        """
+        job_id, now = plan_id(record.job_id), time.monotonic()
+        with self._lock:
+            self._refused = {one: runs for one, runs in self._refused.items() if now - max(runs.values()) < _BEHIND_S}
+            runs = self._refused.setdefault(job_id, {})
+            runs.setdefault(volcano_job, now)
+            is_at_once = sum(now - at < _BEHIND_S for at in runs.values()) < _TRIES
+        if not is_at_once:
+            self.give_back(record, was_denied=True)
 
     # Reservations
 

@@ -242,8 +242,9 @@ class PlanWorld:
             self._of_others.discard(number)
         else:
             self._of_others.add(number)
-        # a controller that was killed may have made one, but not written that down
-        is_adopted = not has_one and known is None and released is None and self._has_volcano_job(record)
+        # a controller that was killed may have made one, but not written that down; that of one left out is removed
+        is_new = not has_one and known is None and released is None and number not in self.blocked
+        is_adopted = is_new and self._has_volcano_job(record)
         if has_one or is_adopted or state is not JobState.QUEUED:
             self.going_on.note(record, is_suspended=is_suspended(obj["spec"], record.status.run_count))
             self._keep_released(number, record, now_s)

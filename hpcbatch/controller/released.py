@@ -56,7 +56,6 @@ class Released:
             is_fresh=False,
             was_bound=was_restarted and not scheduler.may_bind_in_part,
             is_pinned=volcano_job is not None and (scheduler.binds_one_by_one or is_pinned(volcano_job)),
-            is_lone=volcano_job is not None and is_given_away(volcano_job),
             scheduler=scheduler,
         )
         found.take_note_of_job(record, volcano_job, now_s)
@@ -65,6 +64,8 @@ class Released:
     def take_note_of_job(self, record: JobRecord, volcano_job: Object | None, now_s: float) -> None:
         """As the caches show it now. Where pods get their nodes one by one, a restarted job has to get them again."""
         self.is_fresh, self.record = False, record
+        if volcano_job is not None:
+            self.is_lone = is_given_away(volcano_job)
         view = None if volcano_job is None or not self.scheduler.may_bind_in_part else volcano_job_view(volcano_job)
         started = record.status.start_time is not None
         if view is not None:
@@ -113,6 +114,11 @@ class Released:
         stays_bound = self.has_started or not self.scheduler.may_bind_in_part
         has_all = sum(not pod.is_leaving for pod in pods) >= self.size
         self.was_bound = has_all or (self.was_bound and stays_bound)
+
+    @property
+    def nodes(self) -> set[str]:
+        """Where its pods are, or are to be."""
+        return {place.node for place in self.places} | {pod.node for pod in self.pods}
 
     @property
     def size(self) -> int:

@@ -124,7 +124,7 @@ def committed(accounts: Accounts, rows: Iterable[JobRow], now: datetime) -> dict
         if row.state is not JobState.RUNNING or row.start_time is None or row.walltime_s is None or row.array_indices:
             continue
         one = association_for(accounts, row.user, row.account, row.queue) if row.account else None
-        left_s = int(max(0.0, row.walltime_s - (now - row.start_time).total_seconds()))
+        left_s = max(0, row.walltime_s - row.ran_s(now))
         for each in () if one is None else line_of(accounts, one):
             sums = found.setdefault(each.number, {"cpu": 0, "mem": 0, "node": 0})
             sums["cpu"] += left_s * row.cpus

@@ -69,13 +69,12 @@ class Preemptions:
         if not is_running or status.start_time is None or not any(self._classes(record)):
             return None
         walltime_s, exempt_s = record.status.walltime_s, self.exempt_s(record)
-        stood_s = sum(((one.end_time or one.start_time) - one.start_time).total_seconds() for one in status.suspensions)
         start_s = status.start_time.timestamp()
         found: Yields | None = None
         for border_s in (*reversed(borders_s(self._config.order, walltime_s)), None):
             own = self._yields_at(record, start_s, border_s or 0, found)
             is_exempt = exempt_s and any(not name.startswith(_LEVEL) for name in own.classes)
-            begins_s = -math.inf if border_s is None else start_s + stood_s + border_s
+            begins_s = -math.inf if border_s is None else start_s + status.stood_s + border_s
             found = replace(own, since_s=max(begins_s, start_s + exempt_s) if is_exempt else begins_s)
         return found if found and (found.classes or found.later) else None
 

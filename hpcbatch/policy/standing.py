@@ -20,10 +20,8 @@ def neutral_id(row: JobRow) -> str:
 
 
 def elapsed_s(row: JobRow, now: datetime) -> int | None:
-    """Seconds since its start, or of its whole run; None before it has started."""
-    if row.start_time is None:
-        return None
-    return max(0, int(((row.end_time or now) - row.start_time).total_seconds()))
+    """Seconds that it has run, or its whole run took, without suspensions; None before it has started."""
+    return None if row.start_time is None else row.ran_s(now)
 
 
 def standing(row: JobRow) -> str:

@@ -123,7 +123,7 @@ def as_ended(seen: Observed, state: JobState, reason: Reason, message: str, firs
         return ended
     elapsed_s = max(0, round((end - status.start_time).total_seconds()))
     if report is None:
-        return replace(ended, walltime_used_s=elapsed_s)
+        return replace(ended, walltime_used_s=_without_suspensions(status, end, elapsed_s))
     ended = replace(
         ended,
         exit_code=report.exit_code,
@@ -138,10 +138,14 @@ def as_ended(seen: Observed, state: JobState, reason: Reason, message: str, firs
 def _walltime_used_s(seen: Observed, report: RunReport, end: datetime, elapsed_s: int) -> int:
     """The runner's figure, since it measures the script; at least nearly the common running time of the pods."""
     if report.walltime_s is None:
-        return elapsed_s
+        return _without_suspensions(seen.record.status, end, elapsed_s)
     began = max(pod.started_at for pod in seen.pods if pod.started_at)
     ran_s = (end - began).total_seconds() - seen.record.status.suspended_s(began, end) - late_by(seen).total_seconds()
     return min(max(report.walltime_s, round(ran_s)), max(elapsed_s, 0) + 1)
+
+
+def _without_suspensions(status: JobStatus, end: datetime, elapsed_s: int) -> int:
+    return elapsed_s if status.start_time is None else max(0, elapsed_s - status.suspended_s(status.start_time, end))
 
 
 def _usage(seen: Observed) -> dict[str, Any]:

@@ -374,7 +374,9 @@ class _Translator:
         return value if depends else ""
 
     def _first(self, word: Word, name: str, value: str) -> Translation | None:
-        return next((each for each in self._translations if each.fits(word, name, value)), None)
+        is_counted = word is Word.RESOURCE and name in self._site.licenses  # whatever the name means elsewhere
+        rules = self._site.translations if is_counted else self._translations
+        return next((each for each in rules if each.fits(word, name, value)), None)
 
     def _is_known(self, word: Word, name: str) -> bool:
         site = self._site

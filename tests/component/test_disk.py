@@ -131,6 +131,13 @@ def test_told_when_written(store: Store) -> None:
     store.close()
 
 
+def watch_of_pods() -> WatchAnswer:
+    options = SimpleNamespace(since=None, bookmarks=False, timeout_s=60.0)
+    kind = SimpleNamespace(key=PODS)
+    answer = SimpleNamespace(kind=kind, namespace=None, matches=None, options=options, render=lambda obj, _first: obj)
+    return cast(WatchAnswer, answer)
+
+
 def test_a_watch_shows_what_is_on_disk(path: Path) -> None:
     store = Store(str(path))
     registry = Registry(store)
@@ -141,12 +148,7 @@ def test_a_watch_shows_what_is_on_disk(path: Path) -> None:
         sent.append(data)
 
     async def watch() -> None:
-        options = SimpleNamespace(since=None, bookmarks=False, timeout_s=60.0)
-        kind = SimpleNamespace(key=PODS)
-        answer = SimpleNamespace(
-            kind=kind, namespace=None, matches=None, options=options, render=lambda obj, _first: obj
-        )
-        stream = EventStream(registry, cast(WatchAnswer, answer), asyncio.get_running_loop())
+        stream = EventStream(registry, watch_of_pods(), asyncio.get_running_loop())
         put(store, "a")
         stream.subscribe()  # what is there is on disk by then
         running = asyncio.ensure_future(stream.run(write))
@@ -165,6 +167,40 @@ def test_a_watch_shows_what_is_on_disk(path: Path) -> None:
         while len(sent) < 3:
             await asyncio.sleep(0.001)
         assert b'"c"' in sent[2]
+        stream.stop()
+        await running
+        stream.close()
+
+    asyncio.run(asyncio.wait_for(watch(), 30))
+    store.close()
+
+
+def test_a_watch_that_begins_on_a_full_disk(path: Path) -> None:
+    """What is there is shown as soon as it is on disk, whether anything else changes or not."""
+    store = Store(str(path))
+    registry = Registry(store)
+    store.disk.group(NEVER_S)
+    store.disk.flush()
+    sent: list[bytes] = []
+
+    async def write(data: bytes) -> None:
+        sent.append(data)
+
+    async def watch() -> None:
+        stream = EventStream(registry, watch_of_pods(), asyncio.get_running_loop())
+        pages = store.disk.db.execute("PRAGMA page_count").fetchone()[0]
+        store.disk.db.execute(f"PRAGMA max_page_count={pages}")
+        put(store, "a", pad="x" * 100_000)
+        stream.subscribe()
+        running = asyncio.ensure_future(stream.run(write))
+        for _ in range(20):
+            await asyncio.sleep(0.001)
+        assert not sent
+        store.disk.db.execute("PRAGMA max_page_count=100000")
+        store.disk.flush()
+        while not sent:
+            await asyncio.sleep(0.001)
+        assert b'"a"' in sent[0]
         stream.stop()
         await running
         stream.close()

@@ -8,6 +8,7 @@ import pytest
 
 from hpcbatch.api.port import Object
 from hpcbatch.api.resources import PODS
+from hpcbatch.controller import plan_gate
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.interactive import Interactive
 from tests.component.test_plan import cluster, controlled, end, put, status, volcano_job, wait_to_run
@@ -59,3 +60,17 @@ def test_a_node_without_room(cluster: Cluster, more: dict[str, Any]) -> None:
         wait_for("its end", lambda: status(cluster, job)["state"] == "Finished")
         assert cluster.kubelet.refusals == 0
         assert status(cluster, job)["runCount"] == 1
+
+
+def test_no_node_takes_it(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is not tried without a pause: each try is a dozen writes, and the reason may stay for hours."""
+    for name in ("_BEHIND_S", "_DENIED_S"):  # however slow this machine is
+        monkeypatch.setattr(plan_gate, name, 3600.0)
+    cluster.kubelet.refusals = 100
+    with controlled(cluster.registry):
+        job = put(cluster, Chunk(cpus=1))
+        wait_for("a few tries", lambda: cluster.kubelet.refusals == 97)
+        after = put(cluster, Chunk(cpus=1))
+        wait_for("others' turn", lambda: cluster.kubelet.refusals == 94)
+        assert [status(cluster, one)["state"] for one in (job, after)] == ["Queued", "Queued"]
+        assert "had no room" in status(cluster, job)["message"]

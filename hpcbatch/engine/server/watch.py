@@ -67,8 +67,7 @@ class EventStream:
                 self._pending.append((WatchEvent("INITIAL", {"revision": str(revision)}), "", revision))
             if self._closed:  # the client has gone meanwhile
                 self._subscription.cancel()
-        with contextlib.suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(self._wake.set)
+            self._await_disk()
 
     def close(self) -> None:
         self._closed = True
@@ -83,6 +82,9 @@ class EventStream:
             self._pending.append((seen, event.text, event.revision))
         else:
             self._pending.append(None)
+        self._await_disk()
+
+    def _await_disk(self) -> None:
         if not self._awaited:
             self._awaited = True
             self._registry.store.disk.when_written(self._on_written)

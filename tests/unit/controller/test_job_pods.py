@@ -103,6 +103,20 @@ def test_a_pod_that_went_away_at_the_end_is_shown_as_it_was() -> None:
     assert cluster.seen("Terminated") == []
 
 
+@pytest.mark.parametrize("phase", ["Pending", "Running"])
+def test_the_pods_of_the_volcano_job_before_do_not_tell_how_this_one_ended(phase: str) -> None:
+    """They had the same names, and may be the last that was heard of: a node had no room for them."""
+    cluster = Cluster()
+    cluster.pods.on_event(KEY, 7, WatchEvent("DELETED", pod("old", "Failed", owner="vj-1")))
+    cluster.show(pod("new", phase))
+    cluster.present = [pod("new", "Failed")]
+    assert cluster.seen("Terminated") == [("Failed", "new", False)]
+    assert cluster.pods.late_s(KEY) is None
+    cluster.present = []
+    cluster.seen("Terminated")
+    assert (cluster.pods.late_s(KEY) is None) == (phase == "Pending")
+
+
 def test_what_a_pods_event_told_is_kept_until_the_job_is_gone() -> None:
     cluster = Cluster()
     told = {"reason": "Preempting", "phase": "Running"}

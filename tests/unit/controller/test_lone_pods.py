@@ -13,6 +13,7 @@ from hpcbatch.controller.released import Released
 from hpcbatch.model.interactive import Interactive
 from hpcbatch.model.scheduler import Scheduler
 from hpcbatch.model.site import SiteConfig
+from hpcbatch.policy.lone_pod import given_to
 from hpcbatch.policy.plan.snapshot import Place
 from hpcbatch.policy.planned import BoundPod
 from tests.unit.controller.test_plan_gate import Cache, job
@@ -30,13 +31,15 @@ def released(number: int = 7, *, nodes: tuple[str, ...] = ("n0",), **changes: An
     return made
 
 
-def chosen(one: Released, *others: Released, site: SiteConfig = SITE, label: str = "os", queue: bool = True) -> str:
+def chosen(
+    one: Released, *others: Released, site: SiteConfig = SITE, label: str = "os", queue: bool = True, **spec: Any
+) -> str:
     queues, nodes = Cache(), Cache()
     if queue:
         queues.objects["", "q"] = {"metadata": {"name": "q"}, "spec": {}}
     nodes.objects["", "n0"] = {"metadata": {"name": "n0", "labels": {label: "x"}}}
     pods = LonePods(cast(Informer, queues), cast(Informer, nodes))
-    return pods.scheduler_of(volcano_job(), one, one.record, site, (one, *others))
+    return pods.scheduler_of(volcano_job(**spec), one, one.record, site, (one, *others))
 
 
 BATCH = released()
@@ -76,3 +79,29 @@ def test_what_volcano_places_all_the_same() -> None:
     assert chosen(released(nodes=("n9",))) == "", "its node has just gone"
     assert chosen(released(), label="volcano.sh/revocable-zone") == ""
     assert chosen(released(), queue=False) == ""
+
+
+def less(**changes: Any) -> Released:
+    """A job of less priority than most, which has its nodes."""
+    made = released(8, was_bound=True, **changes)
+    made.record = replace(made.record, spec=replace(made.record.spec, priority=-1))
+    return made
+
+
+def test_no_job_of_less_priority_is_ended_for_it() -> None:
+    there = (BoundPod(job_id="8", node="n0", takes={}),)
+    assert chosen(released(), less()) == ""
+    assert chosen(released(), less(nodes=(), pods=there)) == ""
+    assert chosen(released(), less(nodes=("n1",))) == "default-scheduler"
+    assert chosen(released(), less(), priorityClassName="hpcbatch-5") == "default-scheduler", "that ends no others"
+
+
+def test_who_places_the_pod_is_what_the_volcano_job_says() -> None:
+    """It may have been made before, by a controller that has ended since."""
+    one = released(is_lone=True)
+    one.take_note_of_job(one.record, None, 0.0)
+    assert one.is_lone
+    one.take_note_of_job(one.record, volcano_job(), 0.0)
+    assert not one.is_lone
+    one.take_note_of_job(one.record, given_to(volcano_job(), "default-scheduler"), 0.0)
+    assert one.is_lone

@@ -635,3 +635,28 @@ def test_a_changed_priority_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_volcano_decides_alone() -> None:
     world = World(1, policy=Policy.VOLCANO)
     assert [world.gate.take(job(number, cpus=2)) for number in (1, 2, 3)] == [None] * 3
+
+
+@pytest.mark.parametrize("policy", [Policy.BACKFILL, Policy.VOLCANO])
+def test_a_job_whose_pods_no_node_takes_does_not_start_again_at_once_for_ever(
+    policy: Policy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World(1, policy=policy)
+    for uid in ("a", "b", "b", "b"):
+        assert world.gate.take(job(1)) is None
+        world.gate.was_refused(job(1), uid)
+        world.gate.give_back(job(1))
+    world.gate.was_refused(job(1), "c")
+    assert world.gate.take(job(1)) is not None
+    assert world.gate.take(job(2)) is None, "others start"
+    world.gate.give_back(job(2))
+    later = time.monotonic() + 2 * plan_gate._DENIED_S
+    monkeypatch.setattr(time, "monotonic", lambda: later)
+    assert world.gate.take(job(1)) is None
+    world.gate.was_refused(job(1), "d")
+    assert world.gate.take(job(1)) is not None, "it has not become better"
+    world.gate.give_back(job(1))
+    much_later = later + 2 * plan_gate._BEHIND_S
+    monkeypatch.setattr(time, "monotonic", lambda: much_later)
+    world.gate.was_refused(job(1), "e")
+    assert world.gate.take(job(1)) is None

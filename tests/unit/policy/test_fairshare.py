@@ -89,7 +89,7 @@ def test_what_running_jobs_have_left_goes_up_the_tree() -> None:
 
     rows = (
         row("dan", "theory"),
-        row("ann", "a", nodes=2, mem_bytes=None),
+        row("ann", "a", nodes=2, mem_bytes=None, start_time=NOW - timedelta(seconds=70), stood_s=30),
         row("cy", "b", JobState.QUEUED),
         row("cy", "b", walltime_s=None),
         row("cy", "b", walltime_s=30),

@@ -228,6 +228,11 @@ def test_what_holds_when_a_job_has_run_longer() -> None:
         (541, True, None),
     ]
     assert [*found.times()][1:] == [began_s + 241, began_s + 541]
+    earlier = Suspension(start_time=NOW - timedelta(seconds=90), end_time=NOW - timedelta(seconds=30))
+    status = replace(record.status, suspensions=(earlier, stood))
+    again = rules(order="R 80 S 50 D").yields(replace(record, status=status))
+    assert again is not None
+    assert [*again.times()][1:] == [began_s + 241, began_s + 541], "that was in an earlier run"
     assert rules(order="C 80 R").yields(record) is None or not any(way.classes for _, way in ways[:1] if way)
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
-from hpcbatch.model.record import HostUsage
+from hpcbatch.model.chunk import Chunk
+from hpcbatch.model.record import HostUsage, JobStatus, Suspension
 from hpcbatch.model.state import JobState
 from hpcbatch.policy.decide import decide
 from hpcbatch.volcano.report import RunReport
@@ -19,6 +21,14 @@ from tests.unit.policy.job_seen import END, ENDED, OK, RUNNING, START, pod, seen
 def test_the_walltime_is_about_what_the_pods_ran(said_s: int, used_s: int) -> None:
     ended = replace(ENDED, report=replace(OK, walltime_s=said_s))
     assert decide(seen(phase="Completed", pods=[ended])).status.walltime_used_s == used_s
+
+
+@pytest.mark.parametrize("report", [None, RunReport(exit_code=0)], ids=["no report", "one that does not say it"])
+def test_the_walltime_of_a_job_that_stood_is_without_that(report: RunReport | None) -> None:
+    stood = Suspension(start_time=START + timedelta(seconds=10), end_time=START + timedelta(seconds=40))
+    status = JobStatus(layout=(Chunk(),), state=JobState.RUNNING, start_time=START, run_count=1, suspensions=(stood,))
+    ended = replace(ENDED, report=report)
+    assert decide(seen(phase="Completed", pods=[ended], status=status)).status.walltime_used_s == 55
 
 
 def test_times_and_usage_come_from_pod_and_report() -> None:

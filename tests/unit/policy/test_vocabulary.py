@@ -334,3 +334,14 @@ def test_no_name_is_lost(kind: str, name: str, site: SiteConfig) -> None:
     for one in found.spec.property_names:
         assert site.labels_of(Word.FEATURE, one)
     assert set(found.spec.resource_names) <= set(site.resources)
+
+
+def test_a_licence_has_a_name_that_means_nothing_elsewhere() -> None:
+    """`vtune` is one of the names that are ignored where nobody has said what they are."""
+    asked = spec(Chunk(resources=(("vtune", 1),)))
+    assert translate(asked, SITE, NODES).spec.licenses == ()
+    licensed = replace(SITE, licenses={"vtune": 2})
+    found = translate(asked, licensed, NODES)
+    assert (found.spec.licenses, found.ignored) == ((("vtune", 1),), ())
+    ignored = replace(licensed, translations=(to(Word.RESOURCE, "vtune", ignored="it is for everybody"),))
+    assert translate(asked, ignored, NODES).spec.licenses == (), "the site's own words"
