@@ -34,6 +34,7 @@ BY_QUEUE = f"""{HEAD}
 queues:
   - {{name: default, default: true}}
   - {{name: express, volcanoQueue: default, priority: 150}}
+preemption: {{order: CR}}
 """
 _NAMES = count()
 
