@@ -96,7 +96,7 @@ def test_a_terminal_on_the_host_that_is_wanted(site: Site) -> None:
         shell.expect_exact("begun\r\n")
         shell.sendcontrol("c")
         shell.sendline("echo co''de $?")
-        shell.expect_exact("code 130\r\n")
+        shell.expect(r"code 130\r\n\S*bash-\S+ ")
         shell.sendline("exit 4")
         shell.expect(rf"srun: error: {last}: task 0: Exited with exit code 4\r\n\S*bash-\S+ ")
         shell.sendline("srun --pty bash --norc -i")
