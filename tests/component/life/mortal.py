@@ -42,7 +42,8 @@ class Fate:
 
     def __init__(self, lives: int, *, is_done_first: bool) -> None:
         self._lives, self._is_done_first = lives, is_done_first
-        self._lock = threading.Lock()
+        self._lock = threading.Condition()
+        self._writing = 0
         self._watches: list[Watch] = []
         self.died = threading.Event()
 
@@ -57,19 +58,39 @@ class Fate:
         if self.died.is_set():
             raise Killed
         if method in _WRITES:
-            with self._lock:
-                self._lives -= 1
-                is_last = self._lives == 0
-            if is_last:
-                if self._is_done_first:
-                    with suppress(HpcBatchError):
-                        call(*args, **more)
-                self.kill()
-                raise Killed
+            return self._write(call, args, more)
         answer = call(*args, **more)
         if self.died.is_set():
             raise Killed
         return answer
+
+    def _write(self, call: Callable[..., Any], args: tuple[Any, ...], more: dict[str, Any]) -> Any:
+        with self._lock:
+            self._lives -= 1
+            is_last = self._lives == 0
+            self._writing += 1
+        try:
+            if not is_last:
+                answer = call(*args, **more)
+            elif self._is_done_first:
+                with suppress(HpcBatchError):
+                    call(*args, **more)
+        finally:
+            with self._lock:
+                self._writing -= 1
+                self._lock.notify_all()
+        if is_last:
+            self.kill()
+        if self.died.is_set():
+            raise Killed
+        return answer
+
+    def wait_for_writes(self) -> None:
+        """Until what other threads had begun to write at the death is done: the next process does not begin before, as
+        on a cluster, where it waits for the lease, and on an engine, whose API dies, too.
+        """
+        with self._lock:
+            self._lock.wait_for(lambda: not self._writing, _WRITES_END_WITHIN_S)
 
     def watch(self, watch: Watch) -> Watch:
         with self._lock:
@@ -106,6 +127,7 @@ class Mortal:
         return self._fate.watch(self._target.watch(*args, **more))
 
 
+_WRITES_END_WITHIN_S = 5.0
 _START_ENDS_WITHIN_S = 1.0
 """After a death; a start that takes longer waits for a dead thread."""
 
@@ -169,6 +191,7 @@ class Succession:
         starting = threading.Thread(target=start, name="starting", daemon=True)
         starting.start()
         fate.died.wait()
+        fate.wait_for_writes()
         starting.join(_START_ENDS_WITHIN_S)
         for part in started:
             try:
