@@ -69,12 +69,14 @@ def iterate(session: Session, command: str, every_s: int, show: Callable[[], int
         session.now = datetime.now(UTC).astimezone(session.zone)
 
 
-def shown_nodes(session: Session) -> list[NodeRow]:
-    """The nodes, with what those are that are reserved now, and their generic resources."""
+def shown_nodes(session: Session, *, gres: bool) -> list[NodeRow]:
+    """The nodes, with what those are that are reserved now; with `gres` also their generic resources, which takes
+    another request.
+    """
     from hpcbatch.client.nodes import list_nodes
     from hpcbatch.client.queues import with_gres
     from hpcbatch.client.reservations import in_force, list_reservations, with_reserved
 
     found = in_force(list_reservations(session.api))
-    nodes = with_gres(session.api, list_nodes(session.api, session.namespace))
-    return with_reserved(nodes, found, session.now)
+    nodes = list_nodes(session.api, session.namespace)
+    return with_reserved(with_gres(session.api, nodes) if gres else nodes, found, session.now)

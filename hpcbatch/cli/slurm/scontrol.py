@@ -215,7 +215,7 @@ def _show_nodes(session: Session, command: ScontrolCommand) -> int:
     from hpcbatch.dialects.slurm.scontrol import format_node, not_found
     from hpcbatch.model.cpu_topology import CpuTopology
 
-    known = {node.name: node for node in shown_nodes(session)}
+    known = {node.name: node for node in shown_nodes(session, gres=True)}
     queues = [queue for queue in list_queues(session.api) if not queue.reservation]
     code = 0
     _tell_update(session, command, len(known))

@@ -48,7 +48,7 @@ def _show(session: Session, options: SinfoOptions) -> int:
             format_table(found, session.now, session.zone, time_format=options.time_format, no_header=options.no_header)
         )
         return 0
-    nodes = shown_nodes(session)
+    nodes = shown_nodes(session, gres=bool(options.data) or sinfo.shows_gres(options))
     queues = [queue for queue in list_queues(session.api) if not queue.reservation]
     if options.data:
         from hpcbatch.dialects.slurm.data import listing

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from hpcbatch.dataclass import dataclass
+from hpcbatch.dialects.slurm.memory import MIB
 from hpcbatch.model.node_features import features_of
 from hpcbatch.model.row import NodeRow, QueueRow
 
@@ -80,6 +81,11 @@ def gres(node: NodeRow, *, none: str = "(null)") -> str:
 def gres_used(node: NodeRow, *, none: str = "(null)") -> str:
     """Which of them, only the device plugin knows."""
     return ",".join(f"{each.name}:{each.used}(IDX:N/A)" for each in node.gres) or none
+
+
+def configured_tres(node: NodeRow) -> str:
+    has = gres_tres((each.name, each.has) for each in node.gres)
+    return ",".join([f"cpu={node.cpus}", f"mem={node.mem_bytes // MIB}M", f"billing={node.cpus}", *has])
 
 
 def gres_tres(amounts: Iterable[tuple[str, int]]) -> list[str]:

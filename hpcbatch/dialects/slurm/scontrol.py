@@ -13,7 +13,7 @@ from hpcbatch.dialects.slurm.dependency import format_dependency
 from hpcbatch.dialects.slurm.errors import SLURM_VERSION, SlurmAnswer
 from hpcbatch.dialects.slurm.hostlist import compress, compress_sorted, expand
 from hpcbatch.dialects.slurm.memory import MIB, size
-from hpcbatch.dialects.slurm.node_states import availability, features, gres, gres_tres, node_state
+from hpcbatch.dialects.slurm.node_states import availability, configured_tres, features, gres, gres_tres, node_state
 from hpcbatch.dialects.slurm.output import shown_input, shown_paths
 from hpcbatch.dialects.slurm.placement_values import format_licenses
 from hpcbatch.dialects.slurm.preemption import preempt_mode
@@ -246,7 +246,6 @@ def format_node(
         + [f"mem={size(used_mb)}"] * bool(node.mem_used_bytes)
         + gres_tres((each.name, each.used) for each in node.gres)
     )
-    has = "".join(f",{part}" for part in gres_tres((each.name, each.has) for each in node.gres))
     cpus = cpus or CpuTopology()
     arch = {"amd64": "x86_64", "arm64": "aarch64"}.get(node.arch, node.arch)
     lines = [
@@ -265,7 +264,7 @@ def format_node(
         f"Partitions={','.join(queue.name for queue in queues if queue.reaches(node))} ",
         "BootTime=None SlurmdStartTime=None",
         f"LastBusyTime={since}",
-        f"CfgTRES=cpu={node.cpus},mem={total_mb}M,billing={node.cpus}{has}",
+        f"CfgTRES={configured_tres(node)}",
         f"AllocTRES={allocated}",
         "CapWatts=n/a",
         "CurrentWatts=0 AveWatts=0",

@@ -175,6 +175,11 @@ def _states(text: str) -> tuple[str, ...] | None:
     return tuple(names)
 
 
+def shows_gres(options: SinfoOptions) -> bool:
+    """Whether it prints the generic resources of nodes."""
+    return any(column.key in _PER_GRES for column in columns_of(options))
+
+
 def columns_of(options: SinfoOptions) -> list[Column]:
     form = parse_format(options.format if options.fields is None else ALL, LETTERS.__contains__, after_capital=" ")
     if options.fields is None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hpcbatch.dialects.slurm.data import epoch
 from hpcbatch.dialects.slurm.errors import SLURM_VERSION
 from hpcbatch.dialects.slurm.memory import MIB, size
-from hpcbatch.dialects.slurm.node_states import features, gres, gres_tres, gres_used, node_state
+from hpcbatch.dialects.slurm.node_states import configured_tres, features, gres, gres_tres, gres_used, node_state
 from hpcbatch.model.node_features import ACTIVE, AVAILABLE
 from hpcbatch.model.row import NodeRow, QueueRow
 from hpcbatch.typed import Any
@@ -21,7 +21,6 @@ def node(row: NodeRow, queues: Sequence[QueueRow]) -> dict[str, Any]:
     total_mb, used_mb = row.mem_bytes // MIB, row.mem_used_bytes // MIB
     used = [f"cpu={row.cpus_used}"] * bool(row.cpus_used) + [f"mem={size(used_mb)}"] * bool(used_mb)
     used += gres_tres((each.name, each.used) for each in row.gres)
-    has = gres_tres((each.name, each.has) for each in row.gres)
     return {
         "architecture": _ARCH.get(row.arch, row.arch),
         "burstbuffer_network_address": "",
@@ -61,7 +60,7 @@ def node(row: NodeRow, queues: Sequence[QueueRow]) -> dict[str, Any]:
         "threads": 1,
         "temporary_disk": 0,
         "weight": 1,
-        "tres": ",".join([f"cpu={row.cpus}", f"mem={total_mb}M", f"billing={row.cpus}", *has]),
+        "tres": configured_tres(row),
         "slurmd_version": SLURM_VERSION,
         "alloc_memory": used_mb,
         "alloc_cpus": row.cpus_used,
