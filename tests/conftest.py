@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from collections.abc import Iterator
+from time import monotonic
 
 import pytest
 from hypothesis import settings
@@ -47,9 +47,9 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     by as much: the bound grows with the load before or after the case, whichever is more. This run's own processes
     count from the start: the load is an average over a minute, and knows of them late.
     """
-    load, began = os.getloadavg()[0], time.monotonic()
+    load, began = os.getloadavg()[0], monotonic()
     result = yield
-    took_s = time.monotonic() - began
+    took_s = monotonic() - began
     if not LONGEST_S or any(map(item.get_closest_marker, _EXEMPT)):
         return result
     crowd = max(1.0, _PROCESSES / _CPUS, load / _CPUS, os.getloadavg()[0] / _CPUS)
