@@ -188,8 +188,8 @@ class PlanGate:
             return blocked if is_blocked else None
         with self._lock:
             self._world.refresh(time.time())
-            if job_id in self._world.released:
-                return None
+            if (released := self._world.released.get(job_id)) is not None:
+                return blocked if released.is_taken_back else None
             if is_blocked:
                 return blocked
             self._world.blocked.discard(job_id)
@@ -493,12 +493,14 @@ class PlanGate:
 
     def _withdraw(self) -> None:
         """Choose those of the jobs that Volcano does not start whose place others get, or that it can never start
-        where they are pinned, or that keep some nodes without having all.
+        where they are pinned, or that keep some nodes without having all, or that limits count while they hold others
+        back.
         """
         chosen: dict[str, Waiting] = {}
-        for job_id, released in self._world.released.items():
-            is_kept = released.is_pinned or bool(released.pods)
-            if released.is_stalled and released.waits and (job_id in self._plan.held or is_kept):
+        stalled = [(job_id, one) for job_id, one in self._world.released.items() if one.is_stalled and one.waits]
+        is_limited = bool(stalled) and any(held.limit is not None for held in self._plan.held.values())
+        for job_id, released in stalled:
+            if is_limited or job_id in self._plan.held or released.is_pinned or released.pods:
                 chosen[job_id] = Waiting(reason=Reason.RESOURCES, message=self._stalled(released))
         for job_id in chosen.keys() - self._withdrawn.keys():
             _LOG.warning("job %s: %s; it is planned anew", job_id, chosen[job_id].message)
