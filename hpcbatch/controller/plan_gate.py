@@ -286,9 +286,11 @@ class PlanGate:
         start, nodes = forecast(expected, time.time())
         return found if start is None else found._replace(start=start, nodes=tuple(nodes.split(",")))
 
-    def rank_of(self, record: JobRecord) -> int | None:
-        """The priority that a waiting job shows; what the record shows already, where that is about right."""
-        return self._ranks.shown(record)
+    def ranked(self, record: JobRecord, status: JobStatus) -> JobStatus:
+        """`status` with the priority that a waiting job shows: that of now, or what its record has, where that is about
+        right.
+        """
+        return replace(status, rank=self._ranks.shown(record)) if status.state in WAITING else status
 
     def exact_rank(self, record: JobRecord) -> float | None:
         return self._ranks.exact(record)

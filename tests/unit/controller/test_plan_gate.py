@@ -653,7 +653,7 @@ def test_volcano_knows_no_limits() -> None:
     world = World(2, accounting_enforce=frozenset({"limits"}), policy=Policy.VOLCANO, **by_priority(weight_age=1))
     world.sites.accounts.in_force = with_limit(1)
     assert [world.gate.take(job(number)) for number in (1, 2)] == [None, None]
-    assert world.gate.rank_of(job(1)) is None
+    assert world.gate.ranked(job(1), job(1).status).rank is None
 
 
 def test_a_changed_priority_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -661,7 +661,7 @@ def test_a_changed_priority_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     full(world)
     one = eligible(job(5), 100)
     world.gate.take(one)
-    shown = world.gate.rank_of(one)
+    shown = world.gate.ranked(one, one.status).rank
     assert shown is not None and 99 <= shown <= 110
     world.written(replace(one, status=replace(one.status, rank=shown)))
     world.gate.rank()
