@@ -151,6 +151,21 @@ def test_a_dependency_may_be_any_expression(site: Site) -> None:
     site.run("bkill", never, later)
 
 
+def test_members_of_an_array_are_counted_by_their_states(site: Site) -> None:
+    script = "while ! test -e go; do sleep 0.1; done; exit 5"
+    array = bsub(site, "-H", "-J", "many[1-2]", "-o", "/dev/null", script)
+    runs = bsub(site, "-w", f"numrun({array},>=1) && numhold({array},0)", "-o", "/dev/null", "true")
+    held = bsub(site, "-w", f"numhold({array},*)", "-o", "/dev/null", "true")
+    exits = bsub(site, "-w", f"numexit({array},*) && exit({array}[2],5)", "-o", "/dev/null", "true")
+    site.wait_end(held)
+    assert site.run("bjobs", "-noheader", "-o", "stat", runs, exits).stdout.split() == ["PEND", "PEND"]
+    site.run("bresume", array)
+    site.wait_end(runs)
+    site.script("go", "")
+    site.wait_end(exits)
+    assert site.run("bjobs", "-noheader", "-o", "stat", held, runs, exits).stdout.split() == ["DONE"] * 3
+
+
 def test_errors(site: Site) -> None:
     site.script("bad.lsf", "#!/bin/sh\n#BSUB -W x\n#BSUB -q q -R 'select['\n")
     done = site.run("bsub", "bad.lsf", check=False)
