@@ -50,6 +50,8 @@ from hpcbatch.policy.dependencies import (
 
 AS_BEFORE = {after: before for before, after in MIRROR.items()}
 _SHOWN = 100
+_MOST_NAMED = 5
+"""Unknown jobs that an error names."""
 _FOLLOWING = COUNTED | {DependencyKind.AFTER, DependencyKind.AFTER_CORR}
 """What may be met before an array has ended."""
 _NEW = 0
@@ -233,6 +235,17 @@ class Dependents:
         array, requested = record.status.array, record.spec.array
         pending = array.pending if array is not None else Indices() if requested is None else requested.indices
         return look_at_members(record, pending, self)
+
+    def check_known(self, record: JobRecord) -> None:
+        """Raises RefusedError for a dependency on a job that nobody knows, where the dialect refuses that."""
+        dependency, progress = record.spec.dependency, record.status.dependency
+        if dependency is None or not door(record.spec.dialect).rules.refuses_unknown_dependency:
+            return
+        met = () if progress is None else progress.met
+        refs = dict.fromkeys(wait.ref for wait in dependency.waits if wait.ref is not None and str(wait) not in met)
+        if unknown := [str(ref) for ref in refs if self.find(ref) is None]:
+            shown = ", ".join(unknown[:_MOST_NAMED]) + ", …" * (len(unknown) > _MOST_NAMED)
+            raise RefusedError(RefusalCode.BAD_DEPENDENCY, f"no such job: {shown}")
 
     def check_no_cycle(self, record: JobRecord) -> None:
         """Check a job with a new dependency or name. Raises RefusedError (BAD_DEPENDENCY for a job that would wait for

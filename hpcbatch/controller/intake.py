@@ -104,6 +104,7 @@ class Intake:
         if spec.dependency is not None and spec.dependency.befores:
             self.dependents.check_no_cycle(_unnumbered(obj, spec))
         record = _first_record(obj, spec, owner, queue, granted)
+        self.dependents.check_known(record)
         with self._counted(record):
             record = replace(record, job_id=self.numbers.take())
             if obj["spec"].get("testOnly"):

@@ -177,6 +177,9 @@ def test_errors(site: Site) -> None:
     none = site.run("bsub", "-q", "nowhere", "true", check=False)
     assert (none.returncode, none.stderr.splitlines()[-1:]) == (255, ["nowhere: No such queue. Job not submitted."])
     assert site.run("bsub", check=False, stdin="").stderr == "No command is specified. Job not submitted.\n"
+    unknown = site.run("bsub", "-o", "o", "-w", "ended(1[2]) && !done(987654321)", "true", check=False)
+    text = "Dependency condition invalid: no such job: 1[2], 987654321. Job not submitted."
+    assert (unknown.returncode, unknown.stderr.splitlines()[-1:]) == (255, [text])
 
 
 def test_bjobs_and_bkill(site: Site) -> None:

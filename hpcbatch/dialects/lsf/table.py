@@ -119,7 +119,7 @@ OPTIONS: Final[Mapping[str, Rule]] = {
     "notify": _honoured("mail when the job starts or ends", "events"),
     "o": _honoured("the file of the standard output, which is appended to", "file"),
     "oo": _honoured("the file of the standard output, which is written anew", "file"),
-    "outdir": _translated("the directory of output files that are named without one", "directory"),
+    "outdir": _translated("the directory, which must exist, of output files that are named without one", "directory"),
     "p": _honoured("processes of the user in the job", "number"),
     "P": _honoured("the project, which is the account that the job is booked to", "project"),
     "pack": _refused("one bsub submits one job", "file"),

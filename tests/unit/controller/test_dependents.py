@@ -404,6 +404,19 @@ def test_how_a_member_ended_that_only_the_history_knows() -> None:
     assert world.record(3).status.reason is Reason.DEPENDENCY_NEVER
 
 
+def test_a_dependency_on_an_unknown_job_is_refused_where_the_dialect_does() -> None:
+    world = World()
+    world.submit(1, array="0-3")
+    world.submit(2)
+    text = "done(1[3]) && ended(2) && (done(1[4]) || exit(9))"
+    world.submit(3, expression(text), dialect=Dialect.LSF)
+    world.submit(4, expression(text), dialect=PBS)
+    with pytest.raises(RefusedError, match=r"no such job: 1\[4\], 9$"):
+        world.dependents.check_known(world.record(3))
+    world.dependents.check_known(world.record(4))
+    world.dependents.check_known(altered(world.record(3), expression("done(1) && done(2)")))
+
+
 # Generated worlds
 
 FINAL_KINDS = [K.AFTER, K.AFTER_OK, K.AFTER_NOT_OK, K.AFTER_ANY]
