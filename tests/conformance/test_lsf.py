@@ -57,6 +57,17 @@ def test_parts_of_a_compound_requirement_have_what_each_asks_for(site: Site) -> 
     assert f"Requested Resources <{parts}>" in site.run("bjobs", "-l", "-UF", job).stdout
 
 
+def test_of_alternatives_the_first_that_there_are_nodes_for_is_taken(site: Site) -> None:
+    parts = "{rusage[mem=9000000]} || {select[no_such_feature]} || {span[ptile=1] rusage[mem=70]}"
+    job = bsub(site, "-n", "2", "-R", parts, "-N", "-o", "o", 'echo "$LSB_MCPU_HOSTS"')
+    held = bsub(site, "-H", "-o", "/dev/null", "true")
+    site.run("bmod", "-n", "3", "-R", parts, held)
+    site.wait_end(job)
+    assert site.read("o") == f"job-{job}-mpimaster-0 1 job-{job}-mpiworker-0 1\n"
+    assert " NumNodes=3 " in site.run("scontrol", "show", "job", held).stdout
+    site.run("bkill", held)
+
+
 def test_launchers(site: Site) -> None:
     script = 'blaunch hostname; cat "$LSB_DJOB_HOSTFILE"; mpirun hostname; jsrun -n 3 hostname; mpirun.lsf hostname\n'
     job = bsub(site, "-n", "3", "-R", "span[ptile=2]", "-N", "-o", "o", stdin=script)
