@@ -124,6 +124,7 @@ class Controller:
             self._batchjobs,
             key_of=self._key_of,
             ended=self._from_history,
+            ended_member=self._member_from_history,
             wake=self.work.add,
             is_ours=self._shard.has,
         )
@@ -351,6 +352,9 @@ class Controller:
 
     def _from_history(self, number: int) -> Object | None:
         return None if self.archive is None else self.archive.ended(number)
+
+    def _member_from_history(self, array: int, name: str) -> Object | None:
+        return None if self.archive is None else self.archive.ended_member(array, name)
 
     def _on_part(self, event: WatchEvent, after_s: float = 0.0) -> None:
         if event.type == "DELETED":
