@@ -153,8 +153,9 @@ class PlanGate:
 
     def on_volcano_job(self, event: WatchEvent) -> None:
         with self._lock:
-            self._world.on_volcano_job(event)
-        self._changed.set()
+            has_changed = self._world.on_volcano_job(event)
+        if has_changed:
+            self._changed.set()
 
     def on_pod(self, event: WatchEvent) -> None:
         with self._lock:

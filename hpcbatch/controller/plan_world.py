@@ -122,10 +122,13 @@ class PlanWorld:
             members = (job_id for job_id, record in self.records.items() if is_member_of(record, array))
             self._changed_jobs.update(self.keys[job_id] for job_id in members)
 
-    def on_volcano_job(self, event: WatchEvent) -> None:
+    def on_volcano_job(self, event: WatchEvent) -> bool:
+        """Whether it is that of a job which has to do with the plan."""
         number = (event.object["metadata"].get("labels") or {}).get(JOB_ID_LABEL, "")
-        if (key := self.keys.get(number)) is not None:
+        key = self.keys.get(number)
+        if key is not None:
             self._changed_jobs.add(key)
+        return key is not None
 
     def on_node(self, event: WatchEvent) -> None:
         name = event.object["metadata"]["name"]
