@@ -142,12 +142,12 @@ class Rig:
 
     # Jobs
 
-    def create(self, count: int, *options: str) -> list[str]:
-        """Jobs of all users in turn, put into the API; returns before they are admitted."""
+    def create(self, count: int, *options: str, users: Sequence[str] = USERS) -> list[str]:
+        """Jobs of these users in turn, put into the API; returns before they are admitted."""
         submission, names = made_submission(*options), []
         for _ in range(count):
             self._count += 1
-            user, name = USERS[self._count % len(USERS)], f"pbs-{self.began}-{self._count}"
+            user, name = users[self._count % len(users)], f"pbs-{self.began}-{self._count}"
             self.registry.create(SECRETS, submission_secret(name, submission), user)
             self.registry.create(BATCHJOBS, to_manifest(submission.spec, name=name, submission_secret=name), user)
             names.append(name)

@@ -9,6 +9,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 from hpcbatch.api.informer import Informer, object_key
@@ -24,6 +25,8 @@ from hpcbatch.record.state import state_of
 _LOG = logging.getLogger(__name__)
 _LOOK_S = 1.0
 _AT_ONCE = 200
+_REMOVERS = 4
+"""So many requests at a time remove what has moved: each waits for the API server, which may have much else to do."""
 _CROWD = 2000
 """If more BatchJobs than this have ended, the oldest are moved before their time."""
 _CROWD_WAIT = timedelta(seconds=5)
@@ -53,6 +56,7 @@ class Archive:
         self._ends: dict[Key, datetime] = {}
         self._lock = threading.Lock()
         self._stopping = threading.Event()
+        self._removers = ThreadPoolExecutor(_REMOVERS, thread_name_prefix="archive-remove")
         self.moved = 0
         """Jobs moved since the start."""
         self.problem = ""
@@ -105,25 +109,30 @@ class Archive:
             except Exception:
                 _LOG.exception("moving ended jobs to the history")
                 pause_s = _AGAIN_S
+        self._removers.shutdown(wait=False)
 
     def move(self, now: datetime) -> bool:
         """Move the jobs whose time has come; True if there are more of them. Raises HistoryError, ApiError."""
-        movable = self._movable(now)
-        jobs = []
-        for key in movable:
-            job = self._batchjobs.get(*key)
-            if job is None or not state_of(job).is_final:
-                self._drop(key)
-            else:
-                jobs.append(job)
-        ready = unneeded(jobs, self._batchjobs)[:_AT_ONCE]
+        movable, ready = self._movable(now), list[Object]()
+        for begin in range(0, len(movable), 2 * _AT_ONCE):
+            jobs = []
+            for key in movable[begin : begin + 2 * _AT_ONCE]:
+                job = self._batchjobs.get(*key)
+                if job is None or not state_of(job).is_final:
+                    self._drop(key)
+                else:
+                    jobs.append(job)
+            ready += unneeded(jobs, self._batchjobs)
+            if len(ready) >= _AT_ONCE:
+                del ready[_AT_ONCE:]
+                break
         if not ready:
             return False
         is_full = len(ready) == _AT_ONCE
         self._settle()
-        for job in self._put(ready):
-            if self._remove(job):
-                self.moved += 1
+        put = self._put(ready)
+        for job, is_gone in zip(put, self._removers.map(self._remove, put), strict=True):
+            self.moved += is_gone
             self._drop(object_key(job))
         return is_full
 

@@ -69,6 +69,11 @@ _WORKERS = 2
 Key = tuple[str, str]
 
 
+def _user_of(key: Key) -> str:
+    """Users take turns, so that none waits for the many jobs of another."""
+    return key[0]
+
+
 class Controller:
     """Admits BatchJobs, makes their Volcano Jobs, and writes their status. May be killed at any instant."""
 
@@ -93,7 +98,7 @@ class Controller:
         good, and may raise ApiError.
         """
         self._api = api
-        self.work: WorkQueue[Key] = WorkQueue(supersedes=True)
+        self.work: WorkQueue[Key] = WorkQueue(supersedes=True, lane=_user_of)
         self._by_number: dict[str, Key] = {}
         self._own_writes = OwnWrites()
         self._batchjobs = Informer(api, BATCHJOBS, on_event=self._on_batchjob)
@@ -466,6 +471,8 @@ class Controller:
         if "jobId" not in obj.get("status", {}):
             if "memberOf" in obj["spec"]:
                 self._arrays.check(obj)
+                return REFUSED_KEPT_S
+            if self._intake.is_busy(obj, len(self._queue), self._queue.waited_s(key)):
                 return REFUSED_KEPT_S
             obj = self._intake.admit(obj)
             if obj is None:
