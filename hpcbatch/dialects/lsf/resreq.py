@@ -17,6 +17,12 @@ from hpcbatch.typed import Final, NamedTuple
 _SECTION = re.compile(r"\s*(select|order|rusage|span|same|cu|affinity|stretch)\s*\[", re.IGNORECASE)
 _ALTERNATIVE = re.compile(r"\s*\{(.*)\}\s*(@[0-9]{1,9})?\s*", re.ASCII | re.DOTALL)
 _TERM = re.compile(r"\s*(?:([0-9]{1,7})\s*\*\s*)?\{([^{}]*)\}\s*", re.ASCII)
+_AFFINITY = re.compile(
+    r"(core|thread|numa|socket)\s*"
+    r"(?:\(\s*([0-9]{1,6})\s*(?:,\s*((?:[^()]|\([^()]*\))*))?\))?\s*(?:\*\s*([0-9]{1,6}))?",
+    re.ASCII,
+)
+"""`core(2,same=socket,exclusive=(core,injob))*2`."""
 _AMOUNT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\s*=\s*([0-9.]+\s*[A-Za-z]*)\s*(?:/\s*(host|task|job|slot))?", re.ASCII)
 _SPENT: Final = frozenset({"duration", "decay"})
 _LOAD: Final = frozenset({"r15s", "r1m", "r15m", "ut", "pg", "io", "ls", "it", "swp", "maxswp", "status"})
@@ -240,19 +246,18 @@ def _span(body: str, into: Requirement) -> None:
 
 
 def _affinity(body: str, into: Requirement) -> None:
-    match = re.match(
-        r"(core|thread|numa|socket)\s*(?:\(\s*([0-9]{1,6})\s*(?:,[^)]*)?\))?\s*(?:\*\s*([0-9]{1,6}))?", body
-    )
+    match = _AFFINITY.match(body)
     if match is None:
         raise BadRequirementError(f"affinity[{body}]: expected core(number)")
-    unit, count = match[1], int(match[2] or 1) * int(match[3] or 1)
+    unit, count = match[1], int(match[2] or 1) * int(match[4] or 1)
     if unit in {"numa", "socket"} or count < 1:
         raise UnmetRequirementError(
             f"affinity[{body}] is not supported here: pods get CPUs, not sockets; core(number) is"
         )
     into.cpus_per_slot = count
-    into.told.append(Told(f"affinity[{match[0].strip()}]", Fate.TRANSLATED, f"{count} CPUs of each slot"))
-    if rest := body[match.end() :].strip():
+    cpus = "1 CPU" if count == 1 else f"{count} CPUs"
+    into.told.append(Told(f"affinity[{match[0].strip()}]", Fate.TRANSLATED, f"{cpus} of each slot"))
+    for rest in filter(None, (match[3], body[match.end() :].strip())):
         _tell(into, f"affinity[{rest}]", "affinity[…:cpubind=…:membind=…:distribute=…]")
 
 

@@ -249,6 +249,15 @@ def test_no_compound(text: str, why: str) -> None:
     assert why in line
 
 
+def test_what_binds_processes_is_told() -> None:
+    found = spec("-R", "affinity[core(2,same=socket,exclusive=(core,injob))*2:cpubind=core:membind=localonly]")
+    assert [chunk.cpus for chunk in found.chunks] == [4]
+    assert [each.partition(": ")[0] for each in found.ignored] == [
+        "-R affinity[same=socket,exclusive=(core,injob)]",
+        "-R affinity[:cpubind=core:membind=localonly]",
+    ]
+
+
 def test_alternatives() -> None:
     found = spec("-n", "4", "-R", "{span[ptile=2] rusage[mem=100]} || {1*{} + 3*{span[hosts=1]}}@60 || {select[a||b]}")
     every: list[JobSpec | Alternative] = [found, *found.otherwise]
