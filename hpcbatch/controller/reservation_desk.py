@@ -67,6 +67,9 @@ _WINDOWS: Final = 200
 """Of a repeated reservation so many times are held against those of others."""
 _DEGRADED_LOOK_S: Final = 60.0
 """A reservation that has lost a node asks for another one so often."""
+_JOB_SEEN_S: Final = 5.0
+"""How long the caches may lag behind the job of which a reservation is to be made, also those of a new controller."""
+_JOB_LOOK_S: Final = 0.1
 _OWNED: Final = frozenset({Flag.PURGE_COMP})
 """What a user's may be like; the other flags are for operators."""
 
@@ -91,6 +94,8 @@ class ReservationDesk:
         self._queue: WorkQueue[Key] = WorkQueue()
         self._takes_jobs: dict[str, bool] = {}
         """Of each node, by its last event."""
+        self._job_missed: dict[Key, float] = {}
+        """Since when the job has not been seen to run of which the reservation is to be made."""
         self.thread = threading.Thread(target=self._run, name="reservations", daemon=True)
 
     def stop(self) -> None:
@@ -149,13 +154,18 @@ class ReservationDesk:
         """Bring one Reservation forward. Returns the seconds until there may be something to do again."""
         obj = self._sites.reservations.informer.get(*key)
         if obj is None or "deletionTimestamp" in obj["metadata"]:
+            self._job_missed.pop(key, None)
             return None
         record, now = reservation_from(obj), datetime.now(UTC)
         self._mailer.look_at_reservation(obj, record)
         if record.spec.removed_by:
             return self._taken_away(obj, record, now)
         if record.generation != record.status.generation:
-            self._write(obj, self._decided(record, now))
+            decided = self._decided(record, now)
+            if decided is None:
+                return _JOB_LOOK_S
+            self._job_missed.pop(key, None)
+            self._write(obj, decided)
             return 0.0
         status = record.status
         if status.granted is None or status.start is None or status.end is None:
@@ -265,11 +275,14 @@ class ReservationDesk:
 
     # Grants
 
-    def _decided(self, record: ReservationRecord, now: datetime) -> ReservationStatus:
+    def _decided(self, record: ReservationRecord, now: datetime) -> ReservationStatus | None:
+        """None: the job that it is to be made of may be seen to run in a moment."""
         status = replace(record.status, generation=record.generation, changed=now, denial=None)
         try:
             return self._granted(record, replace(status, denial=None), now)
         except DeniedError as error:
+            if error.code is Denial.BAD_STATE and self._awaits_job((record.namespace, record.object_name)):
+                return None
             denied = Denied(code=error.code, message=str(error))
             status = replace(status, id=status.id or error.name)
         except RuleError as error:
@@ -347,6 +360,9 @@ class ReservationDesk:
             index=first.number,
             count=count,
         )
+
+    def _awaits_job(self, key: Key) -> bool:
+        return time.monotonic() - self._job_missed.setdefault(key, time.monotonic()) < _JOB_SEEN_S
 
     def _of_job(self, spec: ReservationSpec, namespace: str, number: int) -> ReservationSpec:
         """`spec` as it is made of that job. Raises DeniedError."""
