@@ -17,7 +17,7 @@ from hpcbatch.controller.deliveries import Deliveries
 from hpcbatch.controller.dependents import Dependents
 from hpcbatch.controller.ended import Ended
 from hpcbatch.controller.exchanges import Exchanges
-from hpcbatch.controller.intake import REFUSED_KEPT_S, Intake, state_of
+from hpcbatch.controller.intake import REFUSED_KEPT_S, Intake, lane_of, state_of
 from hpcbatch.controller.job_pods import JobPods
 from hpcbatch.controller.let_in import LetIn
 from hpcbatch.controller.license_gate import LicenseGate
@@ -69,11 +69,6 @@ _WORKERS = 2
 Key = tuple[str, str]
 
 
-def _user_of(key: Key) -> str:
-    """Users take turns, so that none waits for the many jobs of another."""
-    return key[0]
-
-
 class Controller:
     """Admits BatchJobs, makes their Volcano Jobs, and writes their status. May be killed at any instant."""
 
@@ -98,7 +93,7 @@ class Controller:
         good, and may raise ApiError.
         """
         self._api = api
-        self.work: WorkQueue[Key] = WorkQueue(supersedes=True, lane=_user_of)
+        self.work: WorkQueue[Key] = WorkQueue(supersedes=True, lane=lambda key: lane_of(key, self._batchjobs.get(*key)))
         self._by_number: dict[str, Key] = {}
         self._own_writes = OwnWrites()
         self._batchjobs = Informer(api, BATCHJOBS, on_event=self._on_batchjob)

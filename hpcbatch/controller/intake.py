@@ -60,6 +60,14 @@ _CROWD, _PATIENCE_S = 32, 2.0
 REFUSED_KEPT_S = 60.0  # the waiting client removes the record long before
 
 
+def lane_of(key: tuple[str, str], obj: Object | None) -> tuple[str, bool]:
+    """Users take turns, and what a user submits with what concerns their other jobs: nobody waits for the many jobs of
+    another, nor a command for the many of its user. `obj`: the BatchJob of that name, if there is one.
+    """
+    is_new = obj is not None and "jobId" not in obj.get("status", {}) and "memberOf" not in obj["spec"]
+    return key[0], is_new
+
+
 class Intake:
     """Admits or refuses. The informers hold the cluster's Volcano Queues, namespaces and BatchJobs."""
 
