@@ -467,7 +467,7 @@ class Controller:
             if "memberOf" in obj["spec"]:
                 self._arrays.check(obj)
                 return REFUSED_KEPT_S
-            if self._intake.is_busy(obj, len(self._queue), self._queue.waited_s(key)):
+            if self._intake.is_busy(obj, len(self.work), self.work.waited_s(key)):
                 return REFUSED_KEPT_S
             obj = self._intake.admit(obj)
             if obj is None:
