@@ -43,7 +43,7 @@ def made(site: Site, template: str, dialect: str, *argv: str) -> str:
     return text
 
 
-def ended(site: Site, template: str, dialect: str, *argv: str) -> tuple[int, str]:
+def ended(site: Site, template: str, dialect: str, *argv: str, limit_s: float = 60) -> tuple[int, str]:
     file = f"{template}.{dialect}"
     # what these have for a namelist is none to `hpcbatch wrf check`, which says so and writes the script all the same
     site.run(
@@ -53,7 +53,7 @@ def ended(site: Site, template: str, dialect: str, *argv: str) -> tuple[int, str
         job = bsub(site, stdin=site.read(file))
     else:
         job = site.qsub("-V", file) if dialect == "pbs" else site.sbatch(file)
-    return site.wait_end(job)["Exit_status"], output(site, "made", dialect, job)
+    return site.wait_end(job, limit_s)["Exit_status"], output(site, "made", dialect, job)
 
 
 def output(site: Site, name: str, dialect: str, job: str) -> str:
@@ -150,12 +150,27 @@ def test_torch(site: Site, dialect: str) -> None:
     for rank, role in enumerate(("mpimaster", "mpiworker")):
         assert re.search(
             rf"^job-(\d+)-{role}-0 job-\1-mpimaster-0 deep blue \[.*\] <--max-restarts=1> <--nnodes=2> "
-            rf"<--node-rank={rank}> <--nproc-per-node=1> "
-            r"<--master-addr=job-\1-mpimaster-0> <--master-port=29500> <train.py> <a  'b>$",
+            rf"<--node_rank={rank}> <--nproc_per_node=1> "
+            r"<--master_addr=job-\1-mpimaster-0> <--master_port=29500> <train.py> <a  'b>$",
             text,
             re.MULTILINE,
         ), text
     assert not list(site.work.glob(".torch.*"))
+
+
+def test_elastic_torch(site: Site) -> None:
+    """The nodes meet by torchrun's own rendezvous, at the first one."""
+    program(site, "torchrun", TORCHRUN)
+    given = ("--nodes", "2", "--max-restarts", "3", "--torchrun", "./torchrun", "train.py")
+    text = made(site, "torch", "slurm", *given)
+    for here, role in (("true", "mpimaster"), ("false", "mpiworker")):
+        assert re.search(
+            rf"^job-(\d+)-{role}-0 .*\] <--nnodes=2> <--max_restarts=3> <--nproc_per_node=1> <--rdzv_backend=c10d> "
+            rf"<--rdzv_id=job-\1-mpimaster-0> <--rdzv_endpoint=job-\1-mpimaster-0:29500> <--rdzv_conf=is_host={here}> "
+            r"<train.py>$",
+            text,
+            re.MULTILINE,
+        ), text
 
 
 @pytest.mark.parametrize("dialect", ["pbs", "lsf"])

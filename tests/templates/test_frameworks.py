@@ -1,10 +1,12 @@
-"""Ray and TensorFlow from PyPI over two nodes, by the scripts that `hpcbatch new` writes, submitted as they are.
+"""Ray and TensorFlow from PyPI, PyTorch from Debian, over two nodes, by the scripts of `hpcbatch new` as they are.
 
-PyTorch, and with it DeepSpeed, comes from PyPI with gigabytes of CUDA, and Horovod only as sources: what these
-templates start is played in tests/conformance/test_new.py.
+PyPI has PyTorch only with gigabytes of CUDA; Debian's is made for CPUs. DeepSpeed wants the one of PyPI, and Horovod
+comes only as sources: what these templates start is played in tests/conformance/test_new.py.
 """
 
 from __future__ import annotations
+
+import subprocess
 
 import pytest
 
@@ -13,6 +15,8 @@ from tests.conformance.site import Site
 from tests.conformance.test_new import DIALECTS, ended
 from tests.templates.install import REQUIREMENTS
 
+LIMIT_S = 300
+"""The frameworks take seconds to be loaded, on a busy machine a minute."""
 RAY = """\
 import socket
 import ray
@@ -57,6 +61,59 @@ def step():
 
 print("sum over", strategy.num_replicas_in_sync, "is", float(step()))
 """
+TORCH = """\
+import sys
+from pathlib import Path
+import torch
+import torch.distributed as dist
+
+dist.init_process_group("gloo")
+rank, failed = dist.get_rank(), Path("failed")
+fails = "fail" in sys.argv and not failed.exists()
+dist.barrier()
+if fails and rank == 1:
+    failed.touch()
+    sys.exit(3)
+if fails:
+    dist.barrier()  # which the other does not reach
+torch.manual_seed(rank)
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 1))
+loss = model(torch.full((8, 4), rank + 1.0)).sum()
+loss.backward()
+gradient = next(model.parameters()).grad  # 8 and 16: of both processes the mean
+print(f"mean over {dist.get_world_size()} is {gradient.mean().item()}", flush=True)
+dist.barrier()
+"""
+_PYTHON = "/usr/bin/python3"
+
+
+def torchrun() -> str:
+    """Debian's. Skips the case loudly where it is not installed."""
+    has = subprocess.run([_PYTHON, "-c", "import torch"], capture_output=True, text=True, check=False)
+    if has.returncode:
+        pytest.skip(f"{_PYTHON} has no PyTorch (Debian's python3-torch): {has.stderr.strip().splitlines()[-1]}")
+    # PyTorch 1.13 reads its own defaults, 0, as nothing with the enumerations of Python 3.11
+    return f"{_PYTHON} -m torch.distributed.run --redirects 1 --tee 1"
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_torch(site: Site, dialect: str) -> None:
+    site.script("train.py", TORCH)
+    given = ("--nodes", "2", "--mem", "1G", "--torchrun", torchrun(), "train.py")
+    code, text = ended(site, "torch", dialect, *given, limit_s=LIMIT_S)
+    assert code == 0, text
+    assert text.count("mean over 2 is 12.0\n") == 2, text
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_elastic_torch(site: Site, dialect: str) -> None:
+    """One process fails, and both begin again."""
+    site.script("train.py", TORCH)
+    given = ("--nodes", "2", "--mem", "1G", "--max-restarts", "2", "--torchrun", torchrun(), "train.py", "fail")
+    code, text = ended(site, "torch", dialect, *given, limit_s=LIMIT_S)
+    assert code == 0, text
+    assert (site.work / "failed").exists()
+    assert text.count("mean over 2 is 12.0\n") == 2, text
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -64,7 +121,7 @@ def test_ray(site: Site, dialect: str) -> None:
     python = python_of("ray", REQUIREMENTS)
     site.script("study.py", RAY)
     given = ("--nodes", "2", "--mem", "2G", "--ray", f"{python.parent}/ray", "--python", str(python), "study.py")
-    code, text = ended(site, "ray", dialect, *given)
+    code, text = ended(site, "ray", dialect, *given, limit_s=LIMIT_S)
     assert code == 0, text
     names = next(line for line in text.splitlines() if line.startswith("hosts ")).split()[1:]
     assert [name.split("-")[2] for name in names] == ["mpimaster", "mpiworker"], text
@@ -74,6 +131,8 @@ def test_ray(site: Site, dialect: str) -> None:
 def test_tensorflow(site: Site, dialect: str) -> None:
     python = python_of("tensorflow", REQUIREMENTS)
     site.script("train.py", TENSORFLOW)
-    code, text = ended(site, "tf", dialect, "--workers", "2", "--mem", "2G", "--python", str(python), "train.py")
+    code, text = ended(
+        site, "tf", dialect, "--workers", "2", "--mem", "2G", "--python", str(python), "train.py", limit_s=LIMIT_S
+    )
     assert code == 0, text
     assert text.count("sum over 2 is 4.0\n") == 2, text

@@ -15,7 +15,14 @@ from hpcbatch.model.outcome import Fate
 from hpcbatch.typed import Final, NamedTuple
 
 _SECTION = re.compile(r"\s*(select|order|rusage|span|same|cu|affinity|stretch)\s*\[", re.IGNORECASE)
+_ALTERNATIVE = re.compile(r"\s*\{(.*)\}\s*(@[0-9]{1,9})?\s*", re.ASCII | re.DOTALL)
 _TERM = re.compile(r"\s*(?:([0-9]{1,7})\s*\*\s*)?\{([^{}]*)\}\s*", re.ASCII)
+_AFFINITY = re.compile(
+    r"(core|thread|numa|socket)\s*"
+    r"(?:\(\s*([0-9]{1,6})\s*(?:,\s*((?:[^()]|\([^()]*\))*))?\))?\s*(?:\*\s*([0-9]{1,6}))?",
+    re.ASCII,
+)
+"""`core(2,same=socket,exclusive=(core,injob))*2`."""
 _AMOUNT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\s*=\s*([0-9.]+\s*[A-Za-z]*)\s*(?:/\s*(host|task|job|slot))?", re.ASCII)
 _SPENT: Final = frozenset({"duration", "decay"})
 _LOAD: Final = frozenset({"r15s", "r1m", "r15m", "ut", "pg", "io", "ls", "it", "swp", "maxswp", "status"})
@@ -56,6 +63,8 @@ class Requirement:
     told: list[Told] = field(default_factory=list)
     terms: list[Term] = field(default_factory=list)
     """Of a compound requirement, `1*{…} + 8*{…}`; then it says nothing else."""
+    otherwise: list[Requirement] = field(default_factory=list)
+    """The further ones of `{…} || {…}`, in order."""
     is_read: bool = False
 
 
@@ -68,14 +77,47 @@ class Term(NamedTuple):
 def read(text: str, into: Requirement) -> None:
     """Add one -R. Raises BadRequirementError, UnmetRequirementError."""
     is_compound = bool(re.search(r"[{}]", text))
-    if into.terms or (is_compound and into.is_read):
-        raise BadRequirementError("a compound requirement, number*{…} + …, cannot stand beside another -R")
+    if into.terms or into.otherwise or (is_compound and into.is_read):
+        raise BadRequirementError("{…} || {…}, and number*{…} + …, cannot stand beside another -R")
+    if is_compound and len(parts := _alternatives(text)) > 1:
+        _choice(parts, into)
+        return
     into.is_read = True
     if is_compound:
         _compound(text, into)
         return
     for name, body in _sections(text):
         _READ[name](body.strip(), into)
+
+
+def _alternatives(text: str) -> list[str]:
+    """The parts between `||` that stands in no braces and no brackets."""
+    parts, depth = [""], 0
+    for piece in re.findall(r"\|\||.", text, re.DOTALL):
+        depth += {"{": 1, "[": 1, "}": -1, "]": -1}.get(piece, 0)
+        if piece == "||" and not depth:
+            parts.append("")
+        else:
+            parts[-1] += piece
+    return parts
+
+
+def _choice(parts: list[str], into: Requirement) -> None:
+    """`{…} || {…}@delay`: the delay has no meaning where the choice is made once."""
+    for place, part in enumerate(parts):
+        match = _ALTERNATIVE.fullmatch(part)
+        if match is None:
+            raise BadRequirementError(f"{part.strip()[:40]!r}: expected {{…}} || {{…}}")
+        need = Requirement(told=into.told) if place else into
+        read(match[1], need)
+        if need.otherwise or need.grouping is not None:
+            inner = "cu[maxcus=…]" if need.grouping is not None else "a further ||"
+            raise UnmetRequirementError(f"{inner} within {{…}} || {{…}} is not supported here")
+        if match[2]:
+            _tell(into, match[2], "{…} || {…}@delay")
+        if place:
+            into.otherwise.append(need)
+    _tell(into, " || ".join("{…}" for _ in parts), "{…} || {…}")
 
 
 def _compound(text: str, into: Requirement) -> None:
@@ -92,8 +134,6 @@ def _compound(text: str, into: Requirement) -> None:
         read(match[2], need)
         at = match.end()
         rest = text[at:]
-        if rest.startswith(("||", "@")):
-            raise UnmetRequirementError("alternative requirements, {…} || {…}, are not supported here")
         if not rest:
             break
         if rest[0] != "+":
@@ -206,19 +246,18 @@ def _span(body: str, into: Requirement) -> None:
 
 
 def _affinity(body: str, into: Requirement) -> None:
-    match = re.match(
-        r"(core|thread|numa|socket)\s*(?:\(\s*([0-9]{1,6})\s*(?:,[^)]*)?\))?\s*(?:\*\s*([0-9]{1,6}))?", body
-    )
+    match = _AFFINITY.match(body)
     if match is None:
         raise BadRequirementError(f"affinity[{body}]: expected core(number)")
-    unit, count = match[1], int(match[2] or 1) * int(match[3] or 1)
+    unit, count = match[1], int(match[2] or 1) * int(match[4] or 1)
     if unit in {"numa", "socket"} or count < 1:
         raise UnmetRequirementError(
             f"affinity[{body}] is not supported here: pods get CPUs, not sockets; core(number) is"
         )
     into.cpus_per_slot = count
-    into.told.append(Told(f"affinity[{match[0].strip()}]", Fate.TRANSLATED, f"{count} CPUs of each slot"))
-    if rest := body[match.end() :].strip():
+    cpus = "1 CPU" if count == 1 else f"{count} CPUs"
+    into.told.append(Told(f"affinity[{match[0].strip()}]", Fate.TRANSLATED, f"{cpus} of each slot"))
+    for rest in filter(None, (match[3], body[match.end() :].strip())):
         _tell(into, f"affinity[{rest}]", "affinity[…:cpubind=…:membind=…:distribute=…]")
 
 
