@@ -51,7 +51,7 @@ class ShortFirst:
 
     def __init__(self, snapshot: Snapshot, *, short_s: float, delay_s: float) -> None:
         """`short_s`: for how long a job may hold its nodes at most that counts as short; no more than `delay_s`."""
-        self._short_s, self._delay_s = short_s, delay_s
+        self._short_s, self.delay_s = short_s, delay_s
         bare = replace(snapshot, running=(), waiting=())
         self._shadow = Planner(bare)
         self._real = _Real(replace(bare, depth=None, depths=_lines(snapshot.depths)))
@@ -119,8 +119,10 @@ class ShortFirst:
     def reorder(self, jobs: Iterable[WaitingJob]) -> None:
         jobs = tuple(jobs)
         self.waiting.update((job.job_id, job) for job in jobs)
-        self._shadow.reorder(job for job in jobs if job.job_id in self._shadow.waiting)
-        self._real.reorder(self._placed(job) for job in jobs if job.job_id in self._real.waiting)
+        # those of which more has changed are put there anew by the next plan
+        in_shadow, in_real = self._shadow.waiting.keys() - self._touched, self._real.waiting.keys() - self._moved
+        self._shadow.reorder(job for job in jobs if job.job_id in in_shadow)
+        self._real.reorder(self._placed(job) for job in jobs if job.job_id in in_real)
         self._is_changed = True
 
     def put_node(self, node: Node) -> None:
@@ -316,7 +318,7 @@ class ShortFirst:
     def _set_places(self, now_s: float) -> None:
         while self._due_line and not self._is_in_due_line(*self._due_line[0]):
             heapq.heappop(self._due_line)
-        left_s = self._due_line[0][0] + self._delay_s - now_s if self._due_line else math.inf
+        left_s = self._due_line[0][0] + self.delay_s - now_s if self._due_line else math.inf
         for job_id in self._moved:
             if (job := self.waiting.get(job_id)) is not None:
                 self._short.discard(job_id)
