@@ -8,17 +8,17 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 from hpcbatch.api.informer import Informer, object_key
 from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import BATCHJOBS
+from hpcbatch.controller.records import unneeded
 from hpcbatch.controller.site_source import SiteSource
 from hpcbatch.errors import ConflictError, HpcBatchError, NotFoundError
 from hpcbatch.history.databases import HistoryError
 from hpcbatch.history.store import HistoryStore, end_of
-from hpcbatch.model.indices import Indices
 from hpcbatch.record.state import state_of
 
 _LOG = logging.getLogger(__name__)
@@ -77,6 +77,10 @@ class Archive:
         """The BatchJob of a job that has been moved. Raises HistoryError."""
         return self._store.by_number(number)
 
+    def ended_member(self, array: int, name: str) -> Object | None:
+        """The BatchJob of that name that has been moved, a member of the array of that number. Raises HistoryError."""
+        return self._store.member(array, name)
+
     def _run(self) -> None:
         pause_s, forget_at = _LOOK_S, time.monotonic()
         while not self._stopping.wait(pause_s):
@@ -112,7 +116,7 @@ class Archive:
                 self._drop(key)
             else:
                 jobs.append(job)
-        ready = _ready(jobs, self._batchjobs)[:_AT_ONCE]
+        ready = unneeded(jobs, self._batchjobs)[:_AT_ONCE]
         if not ready:
             return False
         is_full = len(ready) == _AT_ONCE
@@ -173,35 +177,3 @@ class Archive:
     def _drop(self, key: Key) -> None:
         with self._lock:
             self._ends.pop(key, None)
-
-
-def _ready(jobs: Iterable[Object], batchjobs: Informer) -> list[Object]:
-    """Those that nothing needs here any more: a member goes after its array has counted it, an array after its members,
-    because Kubernetes would remove them with it.
-    """
-    ready, arrays = [], []
-    for job in jobs:
-        status = job.get("status") or {}
-        if not (status.get("cleaned") and state_of(job).is_final):
-            continue
-        if "array" in job["spec"]:
-            arrays.append(job)
-        elif (member := job["spec"].get("memberOf")) is None or _is_counted(member, job, batchjobs):
-            ready.append(job)
-    if arrays:
-        peopled = {
-            (job["metadata"]["namespace"], job["spec"]["memberOf"]["arrayName"])
-            for job in batchjobs.items()
-            if "memberOf" in job["spec"]
-        }
-        ready += [job for job in arrays if object_key(job) not in peopled]
-    return ready
-
-
-def _is_counted(member: Object, job: Object, batchjobs: Informer) -> bool:
-    array = batchjobs.get(job["metadata"]["namespace"], member["arrayName"])
-    if array is None:
-        return True
-    status = (array.get("status") or {}).get("array") or {}
-    index = member["index"]
-    return not any(index in Indices.parse(status.get(key, "")) for key in ("pending", "active"))

@@ -293,7 +293,7 @@ class ShortFirst:
                 self._put_in_shadow(replace(known or run, ends_s=ends_s), self._due[job_id])
             else:
                 self._drop_in_shadow(job_id)
-        elif job_id in self._due or job_id in self._shadow.waiting or job_id in self._in_shadow:
+        elif job_id in self._due or job_id in self._shadow.waiting or job_id in self._in_shadow or not run.placed:
             return
         elif run.ends_s - now_s > self._short_s or job_id in self._shadow.estate.running:
             # it was started otherwise: the shadow has it for as long as it runs

@@ -169,6 +169,7 @@ def test_no_durations(text: str) -> None:
         ("killDelay: 0", "kill_delay_s", 0),
         ("interactiveIdleLimit: 30m", "interactive_idle_limit_s", 1800),
         ("historyKept: 0", "history_kept_s", 0),
+        ("mostRecords: 1000", "most_records", 1000),
         ("imagePullTimeout: 10m", "image_pull_timeout_s", 600),
         ("clusterDomain: k8s.site", "cluster_domain", "k8s.site"),
         ("serverName: 123", "server_name", "123"),
