@@ -256,8 +256,17 @@ class PlanGate:
     def shown(self, record: JobRecord, status: JobStatus) -> JobStatus:
         """`status`, with when and where the plan starts a waiting job, and who ends for it."""
         start, nodes = self.forecast(record) if status.state is JobState.QUEUED else Forecast()
-        status = replace(status, planned_start=start, planned_nodes=nodes)
+        status = replace(status, planned_start=start, planned_nodes=nodes, due_since=self._due_since(record, status))
         return replace(status, preempting=self._preempting(record, status))
+
+    def _due_since(self, record: JobRecord, status: JobStatus) -> datetime | None:
+        if status.state is not JobState.QUEUED:
+            return None if status.state in WAITING else status.due_since
+        with self._lock:
+            if self._sites.in_force.config.short_first is None:
+                return None
+            self._world.refresh(time.time())
+            return self._world.due_since(record)
 
     def _forecast(self, record: JobRecord) -> Forecast:
         job_id = plan_id(record.job_id)
@@ -302,7 +311,8 @@ class PlanGate:
             found = self._world.released.get(plan_id(record.job_id))
         if found is None:
             return record
-        return replace(record, status=with_grant_of(found.record.status, record.status))
+        status = with_grant_of(found.record.status, record.status)
+        return replace(record, status=replace(status, due_since=self._due_since(record, status)))
 
     def withdrawn(self, record: JobRecord) -> Waiting | None:
         """Why the job's Volcano Job, which has no nodes, is to go; None if it is not."""
@@ -473,7 +483,7 @@ class PlanGate:
             if self._may_estimate():
                 self._estimate()
             self._withdraw()
-            starting = [*self._releases, *self._preemptions]
+            starting = [*self._releases, *self._preemptions, *self._world.newly_due()]
             now = [self._world.keys[job_id] for job_id in starting if job_id in self._world.waiting]
             now += [self._world.keys[job_id] for job_id in self._world.claims.untold()]
             now += [self._world.keys[one] for one in self._world.going_on.jobs if going_on_id(one) in self._releases]

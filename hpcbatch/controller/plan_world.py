@@ -7,6 +7,7 @@ Volcano Job, whose annotation says where it was planned. Not safe for threads: t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
 
 from hpcbatch.api.informer import Informer, object_key
 from hpcbatch.api.port import Object, WatchEvent
@@ -19,6 +20,15 @@ from hpcbatch.controller.plan_reservations import PlanReservations, names_in
 from hpcbatch.controller.records import record_of
 from hpcbatch.controller.released import Released
 from hpcbatch.controller.shapes import Shapes
+from hpcbatch.controller.short_jobs import (
+    SitesPlanner,
+    as_ordered,
+    due_since,
+    newly_due,
+    note_due,
+    planner_of,
+    times_of,
+)
 from hpcbatch.dataclass import replace
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.accounts import Accounts, first_accounts
@@ -31,7 +41,6 @@ from hpcbatch.policy.going_on import DEPTH, LINE, going_on_id, job_that_goes_on
 from hpcbatch.policy.in_reservations import reservation_of
 from hpcbatch.policy.owners import Owners
 from hpcbatch.policy.plan.outcome import Plan
-from hpcbatch.policy.plan.planner import Planner
 from hpcbatch.policy.plan.snapshot import JOBS, Limit, Node, Place, RunningJob, Shape, Snapshot, WaitingJob
 from hpcbatch.policy.planned import (
     beside_walltime_s,
@@ -109,7 +118,8 @@ class PlanWorld:
         self._changed_jobs: set[Key] = set()
         self._changed_nodes: set[str] = set()
         self._changed_released: set[str] = set()
-        self._planner = Planner(Snapshot(now_s=0.0))
+        self._short_times: tuple[float, float] | None = None
+        self._planner: SitesPlanner = planner_of(None, Snapshot(now_s=0.0))
         self.planned_s = 0.0
         self._reserved = PlanReservations()
         self.is_changed = True
@@ -172,6 +182,7 @@ class PlanWorld:
             self._changed_jobs.update(map(object_key, found))
             return
         self._seen_base = base
+        self._choose_planner(site)
         self._owners, self._seen_site = Owners(accounts, site.accounting_enforce, site.partition_qos), site
         self.claims.rules = Preemptions(site, self._owners)
         self._changed_released.update(self.released)
@@ -184,6 +195,37 @@ class PlanWorld:
             self._planner.set_limits(self._all_limits())
             self.is_changed = True
         self._changed_jobs.update(object_key(obj) for obj in self._batchjobs.items())
+
+    def _choose_planner(self, site: SiteConfig) -> None:
+        if (times := times_of(site)) == self._short_times:
+            return
+        self._short_times, known = times, self.snapshot((), self._now_s)
+        self._planner = planner_of(times, replace(known, running=(), waiting=()))
+        for released in self.released.values():
+            note_due(self._planner, released.record, site)
+        for running in known.running:
+            self._planner.put_running(running)
+        for job_id, waiting in self.waiting.items():
+            note_due(self._planner, self.records[job_id], site)
+            self._planner.put_waiting(waiting)
+        for job in known.waiting:
+            self._planner.put_waiting(job)  # suspended ones that go on
+        for job_id, released in self.released.items():
+            if released.is_stalled and released.waits:
+                self._plan_anew(job_id, released)
+        self.is_changed = True
+
+    def due_since(self, record: JobRecord) -> datetime | None:
+        """What the record of a job is to say that waits, or is about to start."""
+        return due_since(self._planner, record)
+
+    def newly_due(self) -> frozenset[str]:
+        """Waiting jobs whose records do not say yet that they are due."""
+        return newly_due(self._planner)
+
+    def as_ordered(self, job: WaitingJob) -> WaitingJob:
+        """The job with its place in the order in which jobs start as things are now."""
+        return as_ordered(self._planner, job)
 
     # What has changed
 
@@ -295,6 +337,7 @@ class PlanWorld:
         self._note_key(job_id, (record.namespace, record.object_name))
         if self.waiting.get(job_id) != wanted:
             self.waiting[job_id] = wanted
+            note_due(self._planner, record, site)
             self._planner.put_waiting(wanted)
             self.is_changed = True
         return True
@@ -407,6 +450,7 @@ class PlanWorld:
             *(released.record, placed, ends, owner), yields=yields, reservation=reservation, frees_cpus=frees_cpus
         )
         job = replace(job, uses=used_whole(released.shape, placed, released.places))
+        note_due(self._planner, released.record, self._site())
         if self._running.get(job_id) != job:
             self._drop_running(stalled_id(job_id))
             self._running[job_id] = job
@@ -519,6 +563,7 @@ class PlanWorld:
             self._running[counted.job_id] = counted
             self._planner.put_running(counted)
         if queue is not None and released.shape is not None:
+            note_due(self._planner, released.record, site)
             waiting = self._waiting_job(released.record, queue, is_last=True)
             self._planner.put_waiting(replace(waiting, uses={JOBS: 0}))
         self.is_changed = True

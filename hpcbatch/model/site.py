@@ -12,7 +12,7 @@ from hpcbatch.model.array import MAX_MEMBERS
 from hpcbatch.model.grouping import Grouping, Level
 from hpcbatch.model.mail import MailConfig
 from hpcbatch.model.preemption import PreemptionConfig
-from hpcbatch.model.priority import PriorityConfig
+from hpcbatch.model.priority import PriorityConfig, ShortJobs
 from hpcbatch.model.queue_names import queue_of
 from hpcbatch.model.scheduler import USUAL_NAME, Scheduler
 from hpcbatch.typed import TYPE_CHECKING, Any
@@ -297,6 +297,8 @@ class SiteConfig:
     `qos` include `associations`."""
     priority: PriorityConfig = field(default_factory=PriorityConfig)
     """As written; `ranked_by` is what counts."""
+    short_first: ShortJobs | None = None
+    """Which jobs go first, within a bound for the others; None: none."""
     preemption: PreemptionConfig = field(default_factory=PreemptionConfig)
 
     @property
