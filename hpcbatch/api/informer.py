@@ -290,7 +290,8 @@ class WorkQueue(Generic[K]):
             self._due[key] = due
             self._count += 1
             heapq.heappush(self._later, (due, self._count, key))
-            self._changed.notify()
+            if self._later[0][1] == self._count:  # else whoever waits wakes up earlier in any case
+                self._changed.notify()
 
     def retry(self, key: K, longest_backoff_s: float | None = None) -> float:
         """Add `key` after its back-off, which doubles with each retry until `forget`; returns that delay."""

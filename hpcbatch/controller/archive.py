@@ -81,6 +81,10 @@ class Archive:
         """The BatchJob of a job that has been moved. Raises HistoryError."""
         return self._store.by_number(number)
 
+    def ended_member(self, array: int, name: str) -> Object | None:
+        """The BatchJob of that name that has been moved, a member of the array of that number. Raises HistoryError."""
+        return self._store.member(array, name)
+
     def _run(self) -> None:
         pause_s, forget_at = _LOOK_S, time.monotonic()
         while not self._stopping.wait(pause_s):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from hpcbatch.api.names import ARRAY_ID_LABEL
 from hpcbatch.api.port import Object
 from hpcbatch.api.resources import BATCHJOBS
+from hpcbatch.controller.dependency_entries import HELD_BY_ARRAY
 from hpcbatch.controller.records import owner_reference
 from hpcbatch.model.labels import MANAGED_BY
 from hpcbatch.model.record import JobRecord
@@ -16,8 +17,6 @@ from hpcbatch.policy.decide_array import Unstarted
 from hpcbatch.record.batchjob import altered_spec
 from hpcbatch.record.state import state_of
 
-HELD_BY_ARRAY = "hpcbatch.io/held-by-array"
-"""Annotation of a member that was held by a request to its array."""
 _OF_THE_ARRAY = frozenset(
     {
         "array",

@@ -17,7 +17,6 @@ from hpcbatch.api.informer import Informer, object_key
 from hpcbatch.api.port import Api, Object, WatchEvent
 from hpcbatch.api.resources import BATCHJOBS
 from hpcbatch.controller.array_members import (
-    HELD_BY_ARRAY,
     Members,
     altered_since,
     array_of,
@@ -29,6 +28,7 @@ from hpcbatch.controller.array_members import (
     member_name,
     view_of,
 )
+from hpcbatch.controller.dependency_entries import HELD_BY_ARRAY
 from hpcbatch.controller.records import record_of, remove, write_status
 from hpcbatch.dataclass import replace
 from hpcbatch.errors import AlreadyExistsError, ApiError, HpcBatchError, NotFoundError

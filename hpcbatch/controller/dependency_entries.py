@@ -8,13 +8,18 @@ from typing import Any
 
 from hpcbatch.api.informer import object_key
 from hpcbatch.api.port import Object
+from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.dependency import DEPENDENCY, MIRROR, Dependency, DependencyKind, JobRef, Wait
+from hpcbatch.model.indices import Indices
 from hpcbatch.model.row import parse_time
 from hpcbatch.model.state import JobState, Reason
-from hpcbatch.policy.dependencies import Ended, Other
+from hpcbatch.policy.dependencies import Ended, Members, Other
 from hpcbatch.record.batchjob import altered_spec
+from hpcbatch.record.state import state_of
 
 Key = tuple[str, str]
+HELD_BY_ARRAY = "hpcbatch.io/held-by-array"
+"""Annotation of a member that was held by a request to its array, or since it is not its turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,3 +118,48 @@ def other_of(obj: Object, *, is_array: bool = False) -> Other:
             exit_signal=status.get("exitSignal"),
         ),
     )
+
+
+def members_of(array: Object, active: Iterable[Object | None]) -> Members:
+    """The members of an array; `active` are the records of those that it has not counted as ended."""
+    status = array["status"].get("array", {})
+    everyone, unmade = Indices.parse(array["spec"]["array"]["indices"]), Indices.parse(status.get("pending", ""))
+    all_held = everyone if _is_held(array) else _requested_held(array)
+    running = suspended = 0
+    held, waiting = len(unmade & all_held), len(unmade - all_held)
+    for own in active:
+        state = JobState.QUEUED if own is None else state_of(own)
+        if state is JobState.SUSPENDED:
+            suspended += 1
+        elif state in {JobState.RUNNING, JobState.EXITING}:
+            running += 1
+        elif not state.is_final:
+            is_held = own is not None and _is_member_held(own, all_held)
+            held, waiting = held + is_held, waiting + (not is_held)
+    return Members(
+        all=everyone,
+        succeeded=Indices.parse(status.get("succeeded", "")),
+        failed=Indices.parse(status.get("failed", "")) | Indices.parse(status.get("deleted", "")),
+        running=running,
+        suspended=suspended,
+        held=held,
+        waiting=waiting,
+    )
+
+
+def _is_held(obj: Object) -> bool:
+    return bool(obj["spec"].get("hold") or obj["spec"].get("adminHolds"))
+
+
+def _is_member_held(member: Object, all_held: Indices) -> bool:
+    """Not if only its array keeps it, since it is not its turn."""
+    if member["spec"]["memberOf"]["index"] in all_held:
+        return True
+    return _is_held(member) and HELD_BY_ARRAY not in (member["metadata"].get("annotations") or {})
+
+
+def _requested_held(array: Object) -> Indices:
+    try:
+        return Indices.parse((array["spec"].get("arrayRequest") or {}).get("held", ""))
+    except HpcBatchError:  # the array says so itself
+        return Indices()

@@ -23,6 +23,7 @@ from hpcbatch.controller.dependency_entries import (
     awaited,
     dependency_of,
     entry_of,
+    members_of,
     other_of,
     stage,
     targets_of,
@@ -49,6 +50,8 @@ from hpcbatch.policy.dependencies import (
 
 AS_BEFORE = {after: before for before, after in MIRROR.items()}
 _SHOWN = 100
+_MOST_NAMED = 5
+"""Unknown jobs that an error names."""
 _FOLLOWING = COUNTED | {DependencyKind.AFTER, DependencyKind.AFTER_CORR}
 """What may be met before an array has ended."""
 _NEW = 0
@@ -68,7 +71,7 @@ class _Namesakes:
 
 class Dependents:
     """Implements OtherJobs on the BatchJobs. `key_of` finds a job by its number in `batchjobs`; `ended` finds one that
-    only the history has; `wake` makes the controller look at a job again.
+    only the history has, `ended_member` one of an array by its name; `wake` makes the controller look at a job again.
     """
 
     def __init__(
@@ -78,12 +81,13 @@ class Dependents:
         *,
         key_of: Callable[[int], Key | None],
         ended: Callable[[int], Object | None],
+        ended_member: Callable[[int, str], Object | None] = lambda _array, _name: None,
         wake: Callable[[Key], None],
         is_ours: Callable[[Object], bool] = lambda _: True,
     ) -> None:
         """`is_ours`: whether a BatchJob is this controller's, and not another shard's."""
         self._api, self._batchjobs, self._is_ours = api, batchjobs, is_ours
-        self._key_of, self._ended, self._wake = key_of, ended, wake
+        self._key_of, self._ended, self._ended_member, self._wake = key_of, ended, ended_member, wake
         self._lock = threading.Lock()
         self._entries: dict[Key, Entry] = {}
         self._numbers: dict[int, Entry] = {}
@@ -232,6 +236,17 @@ class Dependents:
         pending = array.pending if array is not None else Indices() if requested is None else requested.indices
         return look_at_members(record, pending, self)
 
+    def check_known(self, record: JobRecord) -> None:
+        """Raises RefusedError for a dependency on a job that nobody knows, where the dialect refuses that."""
+        dependency, progress = record.spec.dependency, record.status.dependency
+        if dependency is None or not door(record.spec.dialect).rules.refuses_unknown_dependency:
+            return
+        met = () if progress is None else progress.met
+        refs = dict.fromkeys(wait.ref for wait in dependency.waits if wait.ref is not None and str(wait) not in met)
+        if unknown := [str(ref) for ref in refs if self.find(ref) is None]:
+            shown = ", ".join(unknown[:_MOST_NAMED]) + ", …" * (len(unknown) > _MOST_NAMED)
+            raise RefusedError(RefusalCode.BAD_DEPENDENCY, f"no such job: {shown}")
+
     def check_no_cycle(self, record: JobRecord) -> None:
         """Check a job with a new dependency or name. Raises RefusedError (BAD_DEPENDENCY for a job that would wait for
         itself, CIRCULAR_DEPENDENCY).
@@ -288,16 +303,16 @@ class Dependents:
             return Other(started_at=self._last_start(obj), is_array=True)
         return whole
 
-    def members(self, job_id: int) -> Members | None:
+    def members(self, job_id: int, *, with_states: bool = False) -> Members | None:
         obj = self._object(job_id)
         if obj is None or "array" not in obj["spec"]:
             return None
-        status = obj["status"].get("array", {})
-        return Members(
-            all=Indices.parse(obj["spec"]["array"]["indices"]),
-            succeeded=Indices.parse(status.get("succeeded", "")),
-            failed=Indices.parse(status.get("failed", "")) | Indices.parse(status.get("deleted", "")),
-        )
+        return members_of(obj, self._active(obj) if with_states else ())
+
+    def _active(self, array: Object) -> Iterator[Object | None]:
+        """The records of the members that the array has not counted as ended; None: it is just being made."""
+        for index in Indices.parse(array["status"].get("array", {}).get("active", "")):
+            yield self._batchjobs.get(array["metadata"]["namespace"], f"{array['metadata']['name']}-{index}")
 
     def has_earlier(self, record: JobRecord) -> bool:
         self.lookups += 1
@@ -376,7 +391,8 @@ class Dependents:
         if index not in Indices.parse(array["spec"]["array"]["indices"]):
             return None
         status = array["status"].get("array", {})
-        own = self._batchjobs.get(array["metadata"]["namespace"], f"{array['metadata']['name']}-{index}")
+        name = f"{array['metadata']['name']}-{index}"
+        own = self._batchjobs.get(array["metadata"]["namespace"], name)
         if own is not None and "state" in own.get("status", {}):
             return other_of(own)
         began = parse_time(array["status"].get("startTime"))
@@ -385,11 +401,12 @@ class Dependents:
         )
         if index in Indices.parse(status.get("succeeded", "")):
             return Other(started_at=began, ended_at=ended, is_ok=True)
-        if index in Indices.parse(status.get("failed", "")):
-            return Other(started_at=began, ended_at=ended)
-        if index in Indices.parse(status.get("deleted", "")):
-            return Other(ended_at=ended, never_ran=True)
-        return Other()
+        is_deleted = index in Indices.parse(status.get("deleted", ""))
+        if not is_deleted and index not in Indices.parse(status.get("failed", "")):
+            return Other()
+        if (own := self._ended_member(int(array["status"]["jobId"]), name)) is not None:
+            return other_of(own)  # with its exit code
+        return Other(started_at=None if is_deleted else began, ended_at=ended, never_ran=is_deleted)
 
     def _last_start(self, array: Object) -> datetime | None:
         """When the array's last member started; None while one has not."""

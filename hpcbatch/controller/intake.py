@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
+from itertools import chain, product
 from typing import Any
 
 from hpcbatch.api.informer import Informer
@@ -24,6 +25,7 @@ from hpcbatch.errors import ApiError, HpcBatchError, NotFoundError, RefusedError
 from hpcbatch.model.accounts import NORMAL
 from hpcbatch.model.array import ArrayStatus
 from hpcbatch.model.foreseen import Foreseen
+from hpcbatch.model.layout import counted
 from hpcbatch.model.queue_switches import Switches, switches_of
 from hpcbatch.model.record import JobRecord, JobStatus
 from hpcbatch.model.refusal import BUSY, RefusalCode
@@ -32,7 +34,8 @@ from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.accelerators import in_queue
 from hpcbatch.policy.account_limits import Standing, max_walltime_s, place_of
-from hpcbatch.policy.admission import Granted, admit, asked_queues, check_deadline, check_qos, with_grant
+from hpcbatch.policy.admission import Granted, admit, asked_queues, check_deadline, check_qos, is_enough, with_grant
+from hpcbatch.policy.alternatives import alternatives, chosen
 from hpcbatch.policy.dependencies import Outlook, Verdict, dropped
 from hpcbatch.policy.holds import behind_others, hold_reason
 from hpcbatch.policy.owners import Owners, standing_of
@@ -113,6 +116,7 @@ class Intake:
         if spec.dependency is not None and spec.dependency.befores:
             self.dependents.check_no_cycle(_unnumbered(obj, spec))
         record = _first_record(obj, spec, owner, queue, granted)
+        self.dependents.check_known(record)
         with self._counted(record):
             record = replace(record, job_id=self.numbers.take())
             if obj["spec"].get("testOnly"):
@@ -152,19 +156,21 @@ class Intake:
     ) -> tuple[QueueConfig, Granted]:
         """A job's queue and what it gets there. Raises RefusedError or another HpcBatchError, as `admit` does.
         A job that `stays_in` its queue may stay even if that is closed to new jobs. Of several queues that admit the
-        job it gets the first in which it could start now, else the first. A routing queue stands for the first of its
-        destinations that takes the job; for itself where none does as yet, or the job is held in it (not `is_routed`).
+        job it gets the first in which it could start now, else the first; of the alternatives of what it may be made of
+        likewise, but rather than the first then the first that enough nodes have. A routing queue stands for the first
+        of its destinations that takes the job; for itself where none does as yet, or the job is held in it (not
+        `is_routed`).
         """
         asked = asked_queues(spec, site, self._exists, (each["metadata"]["name"] for each in self._queues.items()))
-        translated = translate(spec, site, self.offers.words())
-        translated = replace(translated, spec=translated.spec.with_host_names(self.offers.host_names()))
         for queue in asked.queues:
             if queue.name != stays_in:
                 self._shard.check(queue, spec)
-        admitted: list[tuple[QueueConfig, Granted]] = []
+        admitted: list[tuple[QueueConfig, Granted, JobSpec]] = []
         refusal: HpcBatchError | None = None
-        for queue in asked.queues:
+        for made, queue in product(alternatives(spec), asked.queues):
             try:
+                translated = translate(made, site, self.offers.words())
+                translated = replace(translated, spec=translated.spec.with_host_names(self.offers.host_names()))
                 if queue.from_route_only and queue.name != stays_in:
                     text = f"queue {queue.name} takes jobs from routing queues alone"
                     raise RefusedError(RefusalCode.FROM_ROUTE_ONLY, text)
@@ -174,23 +180,29 @@ class Intake:
                     taken_by, granted = self._routed(queue, translated, owner, site) or (queue, granted)
                 ignored = tuple(dict.fromkeys((*asked.ignored, *granted.ignored)))
                 check_ignored(spec, ignored, site)
-                admitted.append((taken_by, replace(granted, ignored=ignored)))
+                renamed = {**granted.renamed, **chosen(spec, made)}
+                admitted.append((taken_by, replace(granted, ignored=ignored, renamed=renamed), translated.spec))
             except (ApiError, UnreachableError):
                 raise
             except HpcBatchError as error:
                 refusal = refusal or error
         if not admitted:
             raise refusal or AssertionError("a request has a queue at least")
-        queue, granted = admitted[0]
+        queue, granted, taken = admitted[0]
         if len(admitted) > 1:
             rooms = self._rooms()
             could_start = (
                 each
                 for each in admitted
-                if fits_now(each[1].layout, rooms, is_scattered=spec.is_scattered, queue=each[0], site=site)
+                if fits_now(each[1].layout, rooms, is_scattered=each[2].is_scattered, queue=each[0], site=site)
             )
-            queue, granted = next(could_start, admitted[0])
-        return queue, self._for_account(translated.spec, granted, owner, queue, site)
+            have_nodes = (
+                each
+                for each in (admitted if spec.otherwise else ())
+                if is_enough(each[1].layout, counted(self.offers.sizes(each[0], site, each[2])), each[2])
+            )
+            queue, granted, taken = next(chain(could_start, have_nodes, admitted[:1]))
+        return queue, self._for_account(taken, granted, owner, queue, site)
 
     def _routed(
         self, route: QueueConfig, translated: Translated, owner: Identity, site: SiteConfig

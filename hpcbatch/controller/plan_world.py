@@ -32,7 +32,7 @@ from hpcbatch.policy.in_reservations import reservation_of
 from hpcbatch.policy.owners import Owners
 from hpcbatch.policy.plan.outcome import Plan
 from hpcbatch.policy.plan.planner import Planner
-from hpcbatch.policy.plan.snapshot import Limit, Node, Place, RunningJob, Shape, Snapshot, WaitingJob
+from hpcbatch.policy.plan.snapshot import JOBS, Limit, Node, Place, RunningJob, Shape, Snapshot, WaitingJob
 from hpcbatch.policy.planned import (
     beside_walltime_s,
     capability_limits,
@@ -41,6 +41,7 @@ from hpcbatch.policy.planned import (
     node_of,
     plan_id,
     running_job,
+    stalled_id,
     used_whole,
     waiting_job,
 )
@@ -121,10 +122,13 @@ class PlanWorld:
             members = (job_id for job_id, record in self.records.items() if is_member_of(record, array))
             self._changed_jobs.update(self.keys[job_id] for job_id in members)
 
-    def on_volcano_job(self, event: WatchEvent) -> None:
+    def on_volcano_job(self, event: WatchEvent) -> bool:
+        """Whether it is that of a job which has to do with the plan."""
         number = (event.object["metadata"].get("labels") or {}).get(JOB_ID_LABEL, "")
-        if (key := self.keys.get(number)) is not None:
+        key = self.keys.get(number)
+        if key is not None:
             self._changed_jobs.add(key)
+        return key is not None
 
     def on_node(self, event: WatchEvent) -> None:
         name = event.object["metadata"]["name"]
@@ -228,8 +232,12 @@ class PlanWorld:
         self._note_key(number, key)
         state, has_one = JobState(status["state"]), bool(status.get("volcanoJob"))
         released = self.released.get(number)
-        if not has_one and released is not None and released.is_fresh:
-            return  # its Volcano Job is being made, whatever the record says, which may still show it as held
+        if not has_one and released is not None:
+            if released.is_fresh:
+                return  # its Volcano Job is being made, whatever the record says, which may still show it as held
+            if status.get("startTime") is None and self._has_volcano_job(key[0], released.record.job_id):
+                released.is_taken_back = True  # Volcano may still start what is just being deleted: its event comes
+                return
         if state is not JobState.QUEUED and not has_one and status.get("startTime") is None:
             self.forget(number)
             return
@@ -244,7 +252,7 @@ class PlanWorld:
             self._of_others.add(number)
         # a controller that was killed may have made one, but not written that down; that of one left out is removed
         is_new = not has_one and known is None and released is None and number not in self.blocked
-        is_adopted = is_new and self._has_volcano_job(record)
+        is_adopted = is_new and self._has_volcano_job(record.namespace, record.job_id)
         if has_one or is_adopted or state is not JobState.QUEUED:
             self.going_on.note(record, is_suspended=is_suspended(obj["spec"], record.status.run_count))
             self._keep_released(number, record, now_s)
@@ -254,8 +262,8 @@ class PlanWorld:
         else:
             self.put_waiting(record)
 
-    def _has_volcano_job(self, record: JobRecord) -> bool:
-        found = self._volcano_jobs.get(record.namespace, job_names.job_name(record.job_id))
+    def _has_volcano_job(self, namespace: str, job_id: int) -> bool:
+        found = self._volcano_jobs.get(namespace, job_names.job_name(job_id))
         return found is not None and "deletionTimestamp" not in found["metadata"]
 
     def _note_key(self, job_id: str, key: Key) -> None:
@@ -400,6 +408,7 @@ class PlanWorld:
         )
         job = replace(job, uses=used_whole(released.shape, placed, released.places))
         if self._running.get(job_id) != job:
+            self._drop_running(stalled_id(job_id))
             self._running[job_id] = job
             self._planner.put_running(job)
             self.is_changed = True
@@ -475,9 +484,14 @@ class PlanWorld:
             self._planner.drop_job(going_on_id(job_id))
             # pods that still end there are nobody's from now on
             self._changed_nodes.update(pod.node for pod in released.pods)
+            self._drop_running(stalled_id(job_id))
             self._running.pop(job_id, None)
             self._planner.drop_job(job_id)
             self.is_changed = True
+
+    def _drop_running(self, name: str) -> None:
+        if self._running.pop(name, None) is not None:
+            self._planner.drop_job(name)
 
     # Jobs that Volcano does not start
 
@@ -492,13 +506,21 @@ class PlanWorld:
                     yield released
 
     def _plan_anew(self, job_id: str, released: Released) -> None:
-        """It waits again, behind all others, as long as Volcano does not start it."""
+        """It waits again, behind all others, as long as Volcano does not start it. Limits go on counting it, since
+        Volcano may do so at any moment.
+        """
         site = self._site()
         queue = site.queue(released.record.queue)
-        self._running.pop(job_id, None)
+        before = self._running.pop(job_id, None)
         self._planner.drop_job(job_id)
+        if before is not None:
+            uses = before.uses or used_whole(released.shape, before.placed, released.places)
+            counted = replace(before, job_id=stalled_id(job_id), placed={}, yields=None, uses=uses)
+            self._running[counted.job_id] = counted
+            self._planner.put_running(counted)
         if queue is not None and released.shape is not None:
-            self._planner.put_waiting(self._waiting_job(released.record, queue, is_last=True))
+            waiting = self._waiting_job(released.record, queue, is_last=True)
+            self._planner.put_waiting(replace(waiting, uses={JOBS: 0}))
         self.is_changed = True
 
     @property

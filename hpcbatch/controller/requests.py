@@ -100,6 +100,7 @@ class Requests:
             new = replace(new, status=replace(new.status, dependency=None))
         elif (spec.dependency, spec.name) != (record.spec.dependency, record.spec.name):
             self._intake.dependents.check_no_cycle(new)
+            self._intake.dependents.check_known(new)
         if ARRAY_LIMIT in request.get("fields", {}):
             new = replace(new, status=with_limit(new.status, request["fields"][ARRAY_LIMIT]))
         site = self._sites.in_force.config

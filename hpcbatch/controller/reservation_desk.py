@@ -22,7 +22,7 @@ from hpcbatch.controller.intake import Intake
 from hpcbatch.controller.mail import Mailer
 from hpcbatch.controller.plan_gate import PlanGate
 from hpcbatch.controller.plan_reservations import is_unended, names_in, upcoming
-from hpcbatch.controller.records import remove
+from hpcbatch.controller.records import record_of, remove
 from hpcbatch.controller.site_source import SiteSource
 from hpcbatch.dataclass import replace
 from hpcbatch.errors import ConflictError, HpcBatchError, NotFoundError
@@ -43,10 +43,11 @@ from hpcbatch.model.state import JobState
 from hpcbatch.policy.admission import with_one_alternative
 from hpcbatch.policy.in_reservations import reservations_of
 from hpcbatch.policy.plan.snapshot import Node, Part, Reservation, RunningJob
-from hpcbatch.policy.planned import parts_of, seconds
+from hpcbatch.policy.planned import parts_of, plan_id, seconds
 from hpcbatch.policy.recurrence import RuleError, TimeError, ZoneError, check_rule, count_of, times
 from hpcbatch.policy.replacing import Losing, is_replaced, placed_anew, with_stand_ins
-from hpcbatch.policy.reserving import DeniedError, Estate, Window, keep_chunks, keep_nodes
+from hpcbatch.policy.reserved import spec_of_job
+from hpcbatch.policy.reserving import DeniedError, Estate, Window, keep_chunks, keep_job, keep_nodes
 from hpcbatch.policy.views import is_ready, takes_pods
 from hpcbatch.policy.vocabulary import translate
 from hpcbatch.record.reservation import ReservationRecord, reservation_from, status_to_json
@@ -112,8 +113,10 @@ class ReservationDesk:
     def on_reserved(self, names: frozenset[str]) -> None:
         """These are in force otherwise than before."""
         self._plan.on_site()
+        in_force = self._sites.reservations.records()
+        of_jobs = {str(one.spec.job) for one in in_force if one.status.id in names and one.spec.job is not None}
         for obj in self._batchjobs.items():
-            if is_unended(obj) and not names.isdisjoint(names_in(obj)):
+            if is_unended(obj) and (not names.isdisjoint(names_in(obj)) or obj["status"].get("jobId") in of_jobs):
                 self._wake(object_key(obj))
 
     def _jobs_of(self, name: str) -> Iterator[Object]:
@@ -287,10 +290,14 @@ class ReservationDesk:
     ) -> ReservationStatus:
         """`lost`: nodes instead of which it is to get others."""
         spec, owner = self._allowed(record)
+        job = spec.job if status.granted is None else None
+        if job is not None:
+            spec = self._of_job(spec, record.namespace, job)
         if not (spec.partition or spec.nodes or spec.chunks):
             spec = replace(spec, partition=self._sites.in_force.config.default_queue)
         check_rule(spec)
-        if spec.start < now - timedelta(seconds=_LATE_S) and (status.granted is None or not status.granted.start < now):
+        is_new = status.granted is None or not status.granted.start < now
+        if spec.start < now - timedelta(seconds=_LATE_S) and is_new and job is None:
             raise DeniedError(Denial.BAD_TIME)
         windows = [(seconds(one.start), seconds(one.end)) for one in islice(times(spec, now), _WINDOWS)]
         first = next(times(spec, now), None)
@@ -313,7 +320,9 @@ class ReservationDesk:
                 others=list(self._others(record, now)),
                 features=self._sites.in_force.config.node_properties,
             )
-            if lost:
+            if job is not None:
+                kept = keep_job(plan_id(job), estate)
+            elif lost:
                 inside = [job for job in running if job.reservation == name]
                 kept = self._replaced(Losing(spec, status.nodes, windows, inside), estate)
             else:
@@ -338,6 +347,18 @@ class ReservationDesk:
             index=first.number,
             count=count,
         )
+
+    def _of_job(self, spec: ReservationSpec, namespace: str, number: int) -> ReservationSpec:
+        """`spec` as it is made of that job. Raises DeniedError."""
+        found = next((job for job in self._jobs_in(namespace) if job["status"].get("jobId") == str(number)), None)
+        record = None if found is None or found["spec"].get("deleteRequested") else record_of(found)
+        made = None if record is None else spec_of_job(spec, record, self._sites.in_force.config)
+        if made is None:
+            raise DeniedError(Denial.BAD_STATE)
+        return made
+
+    def _jobs_in(self, namespace: str) -> Iterator[Object]:
+        return (job for job in self._batchjobs.items() if job["metadata"]["namespace"] == namespace and is_unended(job))
 
     def _name(self, record: ReservationRecord, count: int | None) -> str:
         if record.spec.dialect != "pbs":

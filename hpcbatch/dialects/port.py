@@ -32,6 +32,8 @@ class Rules:
     """An array's greatest index is bounded too, not only the number of its members."""
     unknown_job_meets_dependency: bool = False
     """A dependency on a job that nobody knows is met; else it can never be met."""
+    refuses_unknown_dependency: bool = False
+    """A job that names such a one in its dependency is refused."""
     drops_unsatisfiable: bool = False
     """A job whose dependency can never be met ends, also if it does not ask for that; else it waits for ever."""
     deleted_job_keeps_dependants: bool = False

@@ -189,6 +189,12 @@ class HistoryStore:
         rows = self._select("SELECT body FROM hpcbatch_jobs WHERE number = ? ORDER BY ended DESC LIMIT 1", [number])
         return _object(rows[0][0]) if rows else None
 
+    def member(self, array: int, name: str) -> Object | None:
+        """The member of that name of the array of that number."""
+        sql = "SELECT body FROM hpcbatch_jobs WHERE name = ? AND array_number = ?"
+        rows = self._select(sql, [name, array])
+        return _object(rows[0][0]) if rows else None
+
     def remove(self, namespace: str, name: str) -> None:
         """Delete a job, if it exists."""
         sql = "DELETE FROM hpcbatch_jobs WHERE name = ? AND namespace = ?"

@@ -40,9 +40,17 @@ class DependencyKind(StrEnum):
     NUM_OK = "numok"  # LSF: so many members of the array have ended with 0: numok:12>3
     NUM_NOT_OK = "numnotok"
     NUM_ANY = "numany"
+    NUM_RUN = "numrun"  # LSF: so many members run now: numrun:12>=3; numrun:12==*: all of them
+    NUM_PEND = "numpend"  # wait, and are not held
+    NUM_HOLD = "numhold"
+    NUM_BEGUN = "numbegun"  # run or are suspended
 
 
-COUNTED: Final = frozenset({DependencyKind.NUM_OK, DependencyKind.NUM_NOT_OK, DependencyKind.NUM_ANY})
+COUNTED_NOW: Final = frozenset(
+    {DependencyKind.NUM_RUN, DependencyKind.NUM_PEND, DependencyKind.NUM_HOLD, DependencyKind.NUM_BEGUN}
+)
+"""On the number of an array's members that are in a state now, and may leave it."""
+COUNTED: Final = COUNTED_NOW | {DependencyKind.NUM_OK, DependencyKind.NUM_NOT_OK, DependencyKind.NUM_ANY}
 """On the number of an array's members."""
 COMPARED: Final = COUNTED | {DependencyKind.AFTER_CODE}
 """With a comparison behind the job."""
@@ -52,7 +60,7 @@ _NEGATED: Final = COMPARED | {
     DependencyKind.AFTER_NOT_OK,
     DependencyKind.AFTER_ANY,
 }
-_COMPARISON: Final = r"(?:==|!=|>=|<=|>|<)[0-9]{1,9}"
+_COMPARISON: Final = r"(?:(?:==|!=|>=|<=|>|<)[0-9]{1,9}|==\*)"
 _WAIT: Final = rf"(!?)([a-z]+)(?::([0-9]+(?:\[[0-9]*\])?)({_COMPARISON})?(?:\+([0-9]+))?)?"
 MIRROR: Final[Mapping[DependencyKind, DependencyKind]] = {
     DependencyKind.BEFORE: DependencyKind.AFTER,
@@ -97,7 +105,7 @@ class Clause:
     count: int = field(default=0, metadata=stored("count", integer(0, _MAX_COUNT)))
     """The count of `on:COUNT`."""
     compare: str = field(default="", metadata=stored("compare", string(most=11, pattern=rf"^({_COMPARISON})?$")))
-    """For COMPARED: what an exit code, or a number of members, is compared with: `>=5`."""
+    """For COMPARED: what an exit code, or a number of members, is compared with: `>=5`; `==*` is all members."""
     is_not: bool = field(default=False, metadata=stored("not", BOOLEAN))
     """The condition holds as long as it is not so, which may end: LSF's `!`. Then it has one job."""
 
@@ -108,6 +116,8 @@ class Clause:
             is_right = bool(self.jobs) is not (self.kind is DependencyKind.SINGLETON)
         is_compared = bool(re.fullmatch(_COMPARISON, self.compare, re.ASCII))
         if is_compared is not (self.kind in COMPARED) or (self.compare and not is_compared):
+            is_right = False
+        if self.compare.endswith("*") and self.kind not in COUNTED:
             is_right = False
         if self.is_not and (self.kind not in _NEGATED or len(self.jobs) != 1):
             is_right = False

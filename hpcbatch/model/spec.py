@@ -39,6 +39,7 @@ from hpcbatch.model.stored import (
     struct,
 )
 from hpcbatch.model.text import UNPRINTABLE
+from hpcbatch.model.warn_signal import WarnSignal
 from hpcbatch.typed import Final
 from hpcbatch.units import MAX_WALLTIME_S, check_time
 
@@ -76,24 +77,35 @@ class Output:
     append: bool = field(default=False, metadata=stored("append", BOOLEAN))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WarnSignal:
-    """A signal before the walltime is up (Slurm --signal)."""
-
-    signal: int = field(metadata=stored("signal", integer(1, 64)))
-    before_s: int = field(default=60, metadata=stored("beforeSeconds", integer(0, 65535), is_required=True))
-    """Seconds before the limit."""
-    is_batch_only: bool = field(default=False, metadata=stored("batchOnly", BOOLEAN))
-    """To the script's shell only (`B:`), else to all processes of the job."""
-
-
 _ADMIN_HOLDS = Kind(string(most=2, pattern="^o?s?$").schema, lambda letters: "".join(sorted(letters)), frozenset)
 MAX_FIXED_PRIORITY: Final = 2**32 - 1
 _ANY_PRIORITY = Kind(
     {**integer(-(2**32), 2**32).schema, "description": "Beyond -1024..1023 it counts as these do, but is shown."}
 )
 _IMAGE = string(least=1, most=1024, pattern=f"^[^ {UNPRINTABLE}]+$")
+_CHUNKS = list_of(struct(Chunk, is_cached=True), least=1, most=10000)
 _ATTRIBUTES = mapping_of(string(most=MAX_ATTRIBUTES, pattern=PRINTABLE), most=128)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alternative:
+    """What a job may be made of in place of what its spec says."""
+
+    chunks: tuple[Chunk, ...] = field(metadata=stored("chunks", _CHUNKS, is_required=True))
+    mem_per_pod_bytes: int | None = field(default=None, metadata=stored("memPerPodBytes", COUNT))
+    resources_per_pod: tuple[tuple[str, int], ...] = field(default=(), metadata=stored("resourcesPerPod", AMOUNTS))
+    arrangement: Arrangement = field(default=Arrangement.FREE, metadata=stored("arrangement", enum(Arrangement)))
+
+    def of(self, spec: JobSpec) -> JobSpec:
+        """The job made of this, without further alternatives."""
+        return replace(
+            spec,
+            chunks=self.chunks,
+            mem_per_pod_bytes=self.mem_per_pod_bytes,
+            resources_per_pod=self.resources_per_pod,
+            arrangement=self.arrangement,
+            otherwise=(),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +144,7 @@ class JobSpec:
         default=(Chunk(),),
         metadata=stored(
             "chunks",
-            list_of(struct(Chunk, is_cached=True), least=1, most=10000),
+            _CHUNKS,
             Alterable.WAITING,
             is_required=True,
             is_size=True,
@@ -220,6 +232,17 @@ class JobSpec:
             "sharing", enum(Sharing), Alterable.WAITING, is_always=True, is_size=True, schema_default="shared"
         ),
     )
+    otherwise: tuple[Alternative, ...] = field(
+        default=(),
+        metadata=stored(
+            "otherwise",
+            list_of(struct(Alternative), most=16),
+            Alterable.WAITING,
+            is_size=True,
+            description="What the job may be made of instead, in order (LSF -R {…} || {…}).",
+        ),
+    )
+    """What the job may be made of instead, in order of preference. Chosen at admission: then there is none left."""
     walltime_s: int | None = field(default=None, metadata=stored("walltimeSeconds", SECONDS, Alterable.RUNNING))
     """Wall-clock limit; None is the queue's default."""
     min_walltime_s: int | None = field(
@@ -419,7 +442,9 @@ class JobSpec:
             raise HpcBatchError(f"the attributes of a job have at most {MAX_ATTRIBUTES} characters")
 
     def _check_sizes(self) -> None:
-        """Checks the sums of the chunks, and of the most pods that these can become."""
+        """Checks the sums of the chunks, and of the most pods that these can become; of its alternatives likewise."""
+        for each in self.otherwise:
+            each.of(self)
         count = ranks = cpus = mem_bytes = 0
         amounts = [amount for _, amount in self.resources_per_pod]
         for chunk in self.chunks:  # one loop: listings read many jobs

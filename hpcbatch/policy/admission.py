@@ -256,7 +256,7 @@ def with_one_alternative(spec: JobSpec, nodes: Nodes) -> JobSpec:
     if not specs:
         return spec
     nodes = counted(nodes)
-    return next((each for each in specs if _is_enough(lay_out(each, nodes), nodes, each)), specs[0])
+    return next((each for each in specs if is_enough(lay_out(each, nodes), nodes, each)), specs[0])
 
 
 def _with_set(spec: JobSpec, choices: tuple[tuple[str, ...], ...], names: Sequence[str]) -> JobSpec:
@@ -274,11 +274,13 @@ def _with_set(spec: JobSpec, choices: tuple[tuple[str, ...], ...], names: Sequen
     return replace(spec, chunks=chunks)
 
 
-def _is_enough(layout: Sequence[Chunk], nodes: Mapping[NodeSize, int], spec: JobSpec) -> bool:
+def is_enough(layout: Sequence[Chunk], nodes: Mapping[NodeSize, int], spec: JobSpec) -> bool:
     """Whether the nodes, all empty, have room for each of the chunks."""
 
     def room(chunk: Chunk, node: NodeSize) -> int:
         if not node.suits(chunk) or node.cpus < chunk.cpus or (node.mem_bytes or math.inf) < (chunk.mem_bytes or 0):
+            return 0
+        if node.resources is not None and any(dict(node.resources).get(name, 0) < n for name, n in chunk.resources):
             return 0
         is_alone = spec.arrangement is Arrangement.SCATTER or not chunk.cpus
         return 1 if is_alone else node.cpus // chunk.cpus

@@ -11,6 +11,7 @@ from hpcbatch.dialects.registry import door
 from hpcbatch.model.conditions import Group, parse_group, written
 from hpcbatch.model.dependency import (
     COUNTED,
+    COUNTED_NOW,
     Dependency,
     DependencyKind,
     DependencyProgress,
@@ -93,6 +94,14 @@ class Members:
     succeeded: Indices
     failed: Indices
     """Deleted ones too."""
+    # how many of the others, where that was asked for
+    running: int = 0
+    suspended: int = 0
+    """After they have started."""
+    held: int = 0
+    """Before they have started."""
+    waiting: int = 0
+    """Neither started nor held."""
 
 
 class OtherJobs(Protocol):
@@ -103,8 +112,8 @@ class OtherJobs(Protocol):
         else when its first has.
         """
 
-    def members(self, job_id: int) -> Members | None:
-        """The members of an array; None for any other job."""
+    def members(self, job_id: int, *, with_states: bool = False) -> Members | None:
+        """The members of an array; None for any other job. `with_states` costs as much as there are active ones."""
 
     def has_earlier(self, record: JobRecord) -> bool:
         """Whether an earlier job of the same name and user has not ended."""
@@ -309,7 +318,7 @@ def _test(
     if rules.deleted_job_keeps_dependants and other.never_ran and not is_new:
         return (Verdict.NEVER if other.was_dropped else Verdict.WAITS), None
     if wait.kind in COUNTED and wait.ref is not None:
-        members = jobs.members(wait.ref.job_id)
+        members = jobs.members(wait.ref.job_id, with_states=wait.kind in COUNTED_NOW)
         return (Verdict.NEVER if members is None else _counted(wait, members)), None
     if wait.kind is DependencyKind.AFTER:
         begun = other.started_at or other.ended_at
@@ -338,12 +347,22 @@ def _has_code(record: JobRecord, wait: Wait, other: Other) -> bool:
 def _counted(wait: Wait, members: Members) -> Verdict:
     """Whether as many members of an array have ended so, for good, for now, not yet, or can never."""
     ok, not_ok, total = len(members.succeeded), len(members.failed), len(members.all)
-    least = {DependencyKind.NUM_OK: ok, DependencyKind.NUM_NOT_OK: not_ok}.get(wait.kind, ok + not_ok)
-    most = least + total - ok - not_ok
-    for_good = within(wait.compare, least, most)
+    left = total - ok - not_ok
+    now = {
+        DependencyKind.NUM_OK: ok,
+        DependencyKind.NUM_NOT_OK: not_ok,
+        DependencyKind.NUM_ANY: ok + not_ok,
+        DependencyKind.NUM_RUN: members.running,
+        DependencyKind.NUM_PEND: members.waiting,
+        DependencyKind.NUM_HOLD: members.held,
+        DependencyKind.NUM_BEGUN: members.running + members.suspended,
+    }[wait.kind]
+    least, most = (0, left) if wait.kind in COUNTED_NOW else (now, now + left)
+    compare = wait.compare.replace("*", str(total))
+    for_good = within(compare, least, most)
     if for_good is not None:
         return Verdict.MET if for_good else Verdict.NEVER
-    return Verdict.FOR_NOW if within(wait.compare, least, least) else Verdict.WAITS
+    return Verdict.FOR_NOW if within(compare, now, now) else Verdict.WAITS
 
 
 def within(compare: str, least: int, most: int) -> bool | None:

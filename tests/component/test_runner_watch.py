@@ -13,8 +13,8 @@ import pytest
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.placed import OutputFiles
 from hpcbatch.model.site import SiteConfig
-from hpcbatch.model.spec import WarnSignal
 from hpcbatch.model.state import Reason
+from hpcbatch.model.warn_signal import WarnSignal
 from tests.component.runner_pod import RunnerPod
 from tests.waiting import wait_for
 

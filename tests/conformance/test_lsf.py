@@ -57,6 +57,17 @@ def test_parts_of_a_compound_requirement_have_what_each_asks_for(site: Site) -> 
     assert f"Requested Resources <{parts}>" in site.run("bjobs", "-l", "-UF", job).stdout
 
 
+def test_of_alternatives_the_first_that_there_are_nodes_for_is_taken(site: Site) -> None:
+    parts = "{rusage[mem=9000000]} || {select[no_such_feature]} || {span[ptile=1] rusage[mem=70]}"
+    job = bsub(site, "-n", "2", "-R", parts, "-N", "-o", "o", 'echo "$LSB_MCPU_HOSTS"')
+    held = bsub(site, "-H", "-o", "/dev/null", "true")
+    site.run("bmod", "-n", "3", "-R", parts, held)
+    site.wait_end(job)
+    assert site.read("o") == f"job-{job}-mpimaster-0 1 job-{job}-mpiworker-0 1\n"
+    assert " NumNodes=3 " in site.run("scontrol", "show", "job", held).stdout
+    site.run("bkill", held)
+
+
 def test_launchers(site: Site) -> None:
     script = 'blaunch hostname; cat "$LSB_DJOB_HOSTFILE"; mpirun hostname; jsrun -n 3 hostname; mpirun.lsf hostname\n'
     job = bsub(site, "-n", "3", "-R", "span[ptile=2]", "-N", "-o", "o", stdin=script)
@@ -151,6 +162,21 @@ def test_a_dependency_may_be_any_expression(site: Site) -> None:
     site.run("bkill", never, later)
 
 
+def test_members_of_an_array_are_counted_by_their_states(site: Site) -> None:
+    script = "while ! test -e go; do sleep 0.1; done; exit 5"
+    array = bsub(site, "-H", "-J", "many[1-2]", "-o", "/dev/null", script)
+    runs = bsub(site, "-w", f"numrun({array},>=1) && numhold({array},0)", "-o", "/dev/null", "true")
+    held = bsub(site, "-w", f"numhold({array},*)", "-o", "/dev/null", "true")
+    exits = bsub(site, "-w", f"numexit({array},*) && exit({array}[2],5)", "-o", "/dev/null", "true")
+    site.wait_end(held)
+    assert site.run("bjobs", "-noheader", "-o", "stat", runs, exits).stdout.split() == ["PEND", "PEND"]
+    site.run("bresume", array)
+    site.wait_end(runs)
+    site.script("go", "")
+    site.wait_end(exits)
+    assert site.run("bjobs", "-noheader", "-o", "stat", held, runs, exits).stdout.split() == ["DONE"] * 3
+
+
 def test_errors(site: Site) -> None:
     site.script("bad.lsf", "#!/bin/sh\n#BSUB -W x\n#BSUB -q q -R 'select['\n")
     done = site.run("bsub", "bad.lsf", check=False)
@@ -162,6 +188,9 @@ def test_errors(site: Site) -> None:
     none = site.run("bsub", "-q", "nowhere", "true", check=False)
     assert (none.returncode, none.stderr.splitlines()[-1:]) == (255, ["nowhere: No such queue. Job not submitted."])
     assert site.run("bsub", check=False, stdin="").stderr == "No command is specified. Job not submitted.\n"
+    unknown = site.run("bsub", "-o", "o", "-w", "ended(1[2]) && !done(987654321)", "true", check=False)
+    text = "Dependency condition invalid: no such job: 1[2], 987654321. Job not submitted."
+    assert (unknown.returncode, unknown.stderr.splitlines()[-1:]) == (255, [text])
 
 
 def test_bjobs_and_bkill(site: Site) -> None:

@@ -89,7 +89,7 @@ def test_order_of_waiting_jobs(site: Site) -> None:
 def test_history_and_accounting(site: Site) -> None:
     job = bsub(site, "-J", "ended", "-o", "/dev/null", "exit 2")
     site.wait_end(job)
-    line = site.run("bhist", job).stdout.splitlines()[2].split()
+    line = site.run("bhist", "-n", "0", job).stdout.splitlines()[2].split()
     assert (line[0], line[2], len(line)) == (job, "ended", 10)
     account = site.run("bacct", job).stdout
     assert " Total number of done jobs:        0      Total number of exited jobs:       1\n" in account

@@ -22,7 +22,7 @@ def _body(session: Session) -> int:
     from hpcbatch.errors import NotSupportedError
 
     line = parse("bhist", sys.argv[1:])
-    for option in ("T", "n", "t"):
+    for option in ("T", "t"):
         if option in line:
             raise NotSupportedError(f"-{option} is not supported here: events are told by job, -l shows them")
     jobs, is_complete = ended_jobs(session, line, history.wanted_stats(line))

@@ -163,7 +163,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
             "s": Option("jobs that are suspended"),
             "w": _WIDE,
             "t": Option("events in order of time"),
-            "n": Option("refused: there are no event files", "=", "files"),
+            "n": Option("nothing to choose: there is one history, of which all is searched", "=", "files"),
             "u": _USER,
             "q": _QUEUE,
             "m": _HOST,

@@ -34,13 +34,20 @@ _KINDS: Final = {
     "numended": DependencyKind.AFTER_ANY,
     "numstart": DependencyKind.AFTER,
     "numexit": DependencyKind.NUM_NOT_OK,
+    "numrun": DependencyKind.NUM_RUN,
+    "numpend": DependencyKind.NUM_PEND,
+    "numhold": DependencyKind.NUM_HOLD,
 }
 _COUNTED: Final = {
     "numdone": DependencyKind.NUM_OK,
     "numended": DependencyKind.NUM_ANY,
     "numexit": DependencyKind.NUM_NOT_OK,
+    "numrun": DependencyKind.NUM_RUN,
+    "numpend": DependencyKind.NUM_PEND,
+    "numhold": DependencyKind.NUM_HOLD,
+    "numstart": DependencyKind.NUM_BEGUN,
 }
-_OTHERS: Final = frozenset({"external", "post_err", "numhold", "numpend", "numrun"})
+_OTHERS: Final = frozenset({"external", "post_err"})
 _COMPARE: Final = frozenset({"==", "!=", ">=", "<=", ">", "<"})
 _NUMBER: Final = re.compile("[0-9]{1,9}", re.ASCII)
 _MOST_MEMBERS: Final = 1000
@@ -201,11 +208,7 @@ class _Parser(Tokens):
     def _count(self, word: str, kind: DependencyKind) -> tuple[DependencyKind, str]:
         if self._next()[1] == "*":
             self._at += 1
-            if word == "numexit":
-                raise DependUnmetError("numexit() of all members, *, is not supported here: a number of them is")
-            return kind, ""
-        if word not in _COUNTED:
-            raise DependUnmetError(f"{word}() of some members of an array is not supported here: * is, for all")
+            return kind, "==*" if kind in COUNTED else ""
         return _COUNTED[word], self._comparison(word, "a number of members, or *")
 
     def _code(self, word: str) -> tuple[DependencyKind, str]:

@@ -118,6 +118,7 @@ DOOR = Door(
     command_lines=_command_lines,
     rules=Rules(
         refuses_what_no_node_has=False,
+        refuses_unknown_dependency=True,
         after_waits_for_all_members=True,
         counts_killed_processes=True,
         warns_before_requeue=True,

@@ -44,8 +44,8 @@ def job_text(job: Job, *, unformatted: bool) -> Iterator[str]:
         yield _folded(f"{clock(event.when, job.zone)}: {event.text};", unformatted=unformatted)
     if row.walltime_s is not None:
         yield from ("", " RUNLIMIT                ", f" {row.walltime_s / 60:.1f} min")
-    if row.mem_bytes is not None:
-        yield from ("", " MEMLIMIT", f"    {memory(row.mem_bytes)}")
+    if (limit := job.record.spec.mem_per_pod_bytes or row.mem_bytes) is not None:
+        yield from ("", " MEMLIMIT", f"    {memory(limit)}")
     if row.start_time is not None and not row.state.is_final:
         used = f"Resource usage collected. The CPU time used is {row.cpu_used_s or 0} seconds"
         most = memory(job.record.status.max_rss_bytes)

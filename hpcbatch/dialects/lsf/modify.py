@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from hpcbatch.dialects.lsf.depend import Lookup
 
 _SIZE_FIELDS: Final = (
+    "otherwise",
     "chunks",
     "arrangement",
     "sharing",

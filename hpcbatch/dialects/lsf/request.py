@@ -122,7 +122,7 @@ class Request:
             Outcome(shown(each.text), fate, meaning, each.word.source, each.word.line, each.word.column)
             for each, fate, meaning in self._outcomes.values()
         ]
-        return sorted([*whole, *self._more], key=lambda each: (each.line is None, each.line or 0))
+        return sorted([*whole, *dict.fromkeys(self._more)], key=lambda each: (each.line is None, each.line or 0))
 
 
 def shown(text: str) -> str:

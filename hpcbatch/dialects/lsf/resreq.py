@@ -15,6 +15,7 @@ from hpcbatch.model.outcome import Fate
 from hpcbatch.typed import Final, NamedTuple
 
 _SECTION = re.compile(r"\s*(select|order|rusage|span|same|cu|affinity|stretch)\s*\[", re.IGNORECASE)
+_ALTERNATIVE = re.compile(r"\s*\{(.*)\}\s*(@[0-9]{1,9})?\s*", re.ASCII | re.DOTALL)
 _TERM = re.compile(r"\s*(?:([0-9]{1,7})\s*\*\s*)?\{([^{}]*)\}\s*", re.ASCII)
 _AMOUNT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\s*=\s*([0-9.]+\s*[A-Za-z]*)\s*(?:/\s*(host|task|job|slot))?", re.ASCII)
 _SPENT: Final = frozenset({"duration", "decay"})
@@ -56,6 +57,8 @@ class Requirement:
     told: list[Told] = field(default_factory=list)
     terms: list[Term] = field(default_factory=list)
     """Of a compound requirement, `1*{…} + 8*{…}`; then it says nothing else."""
+    otherwise: list[Requirement] = field(default_factory=list)
+    """The further ones of `{…} || {…}`, in order."""
     is_read: bool = False
 
 
@@ -68,14 +71,47 @@ class Term(NamedTuple):
 def read(text: str, into: Requirement) -> None:
     """Add one -R. Raises BadRequirementError, UnmetRequirementError."""
     is_compound = bool(re.search(r"[{}]", text))
-    if into.terms or (is_compound and into.is_read):
-        raise BadRequirementError("a compound requirement, number*{…} + …, cannot stand beside another -R")
+    if into.terms or into.otherwise or (is_compound and into.is_read):
+        raise BadRequirementError("{…} || {…}, and number*{…} + …, cannot stand beside another -R")
+    if is_compound and len(parts := _alternatives(text)) > 1:
+        _choice(parts, into)
+        return
     into.is_read = True
     if is_compound:
         _compound(text, into)
         return
     for name, body in _sections(text):
         _READ[name](body.strip(), into)
+
+
+def _alternatives(text: str) -> list[str]:
+    """The parts between `||` that stands in no braces and no brackets."""
+    parts, depth = [""], 0
+    for piece in re.findall(r"\|\||.", text, re.DOTALL):
+        depth += {"{": 1, "[": 1, "}": -1, "]": -1}.get(piece, 0)
+        if piece == "||" and not depth:
+            parts.append("")
+        else:
+            parts[-1] += piece
+    return parts
+
+
+def _choice(parts: list[str], into: Requirement) -> None:
+    """`{…} || {…}@delay`: the delay has no meaning where the choice is made once."""
+    for place, part in enumerate(parts):
+        match = _ALTERNATIVE.fullmatch(part)
+        if match is None:
+            raise BadRequirementError(f"{part.strip()[:40]!r}: expected {{…}} || {{…}}")
+        need = Requirement(told=into.told) if place else into
+        read(match[1], need)
+        if need.otherwise or need.grouping is not None:
+            inner = "cu[maxcus=…]" if need.grouping is not None else "a further ||"
+            raise UnmetRequirementError(f"{inner} within {{…}} || {{…}} is not supported here")
+        if match[2]:
+            _tell(into, match[2], "{…} || {…}@delay")
+        if place:
+            into.otherwise.append(need)
+    _tell(into, " || ".join("{…}" for _ in parts), "{…} || {…}")
 
 
 def _compound(text: str, into: Requirement) -> None:
@@ -92,8 +128,6 @@ def _compound(text: str, into: Requirement) -> None:
         read(match[2], need)
         at = match.end()
         rest = text[at:]
-        if rest.startswith(("||", "@")):
-            raise UnmetRequirementError("alternative requirements, {…} || {…}, are not supported here")
         if not rest:
             break
         if rest[0] != "+":

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from hpcbatch.dialects.lsf.request import Request
 from hpcbatch.dialects.lsf.values import KIB, minutes, size
-from hpcbatch.model.spec import WarnSignal
+from hpcbatch.model.warn_signal import WarnSignal
 from hpcbatch.typed import Final
 
 _MOST_TOLD: Final = 128

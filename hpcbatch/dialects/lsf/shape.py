@@ -13,7 +13,7 @@ from hpcbatch.dialects.lsf.values import memory_limit, slots
 from hpcbatch.errors import NotSupportedError
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.outcome import Fate
-from hpcbatch.model.spec import Arrangement, Sharing
+from hpcbatch.model.spec import Alternative, Arrangement, Sharing
 
 BAD = "Bad resource requirement syntax"
 
@@ -29,6 +29,7 @@ class Shape:
     resources_per_pod: tuple[tuple[str, int], ...]
     slots: tuple[int, int]
     """Least and most."""
+    otherwise: tuple[Alternative, ...] = ()
 
 
 def read_requirement(request: Request) -> Requirement:
@@ -50,7 +51,26 @@ def read_requirement(request: Request) -> Requirement:
 
 
 def shape_of(request: Request, need: Requirement) -> Shape:
-    """What the job is made of. What is wrong is noted in `request`."""
+    """What the job is made of, and what else it may be. What is wrong is noted in `request`."""
+    shape = _shape_of(request, need)
+    if not need.otherwise or request.problems:  # each would be told again
+        return shape
+    others = [_shape_of(request, each) for each in need.otherwise]
+    return replace(
+        shape,
+        otherwise=tuple(
+            Alternative(
+                chunks=each.chunks,
+                arrangement=each.arrangement,
+                mem_per_pod_bytes=each.mem_per_pod_bytes,
+                resources_per_pod=each.resources_per_pod,
+            )
+            for each in others
+        ),
+    )
+
+
+def _shape_of(request: Request, need: Requirement) -> Shape:
     least, most = request.read("n", slots, "Bad argument for option -n") or (1, 1)
     if most > least and (each := request.given("n")) is not None:
         request.tell(each, Fate.TRANSLATED, f"{least} slots: a job gets its least number")

@@ -132,4 +132,6 @@ def termination(state: JobState, reason: Reason) -> str:
 def pending_reason(row: JobRow) -> str:
     """Why a job waits, with what the controller adds to that."""
     text = PENDING[row.reason] or PENDING[Reason.NONE]
-    return f"{text}: {row.message}" if row.message and row.message != text else text
+    if row.message.startswith(text):
+        return row.message
+    return f"{text}: {row.message}" if row.message else text

@@ -188,6 +188,7 @@ def _submission(
         other_queues=tuple(dict.fromkeys(queues[1:])),
         chunks=shape.chunks,
         arrangement=shape.arrangement,
+        otherwise=shape.otherwise,
         sharing=shape.sharing,
         mem_per_pod_bytes=shape.mem_per_pod_bytes,
         resources_per_pod=shape.resources_per_pod,

@@ -119,7 +119,7 @@ OPTIONS: Final[Mapping[str, Rule]] = {
     "notify": _honoured("mail when the job starts or ends", "events"),
     "o": _honoured("the file of the standard output, which is appended to", "file"),
     "oo": _honoured("the file of the standard output, which is written anew", "file"),
-    "outdir": _translated("the directory of output files that are named without one", "directory"),
+    "outdir": _translated("the directory, which must exist, of output files that are named without one", "directory"),
     "p": _honoured("processes of the user in the job", "number"),
     "P": _honoured("the project, which is the account that the job is booked to", "project"),
     "pack": _refused("one bsub submits one job", "file"),
@@ -184,6 +184,10 @@ SECTIONS: Final[Mapping[str, Rule]] = {
     "affinity[…:cpubind=…:membind=…:distribute=…]": _ignored("pods do not bind processes"),
     "same[…]": _ignored("nodes of a queue are alike as far as the site says"),
     "cu[maxcus=n]": _translated("nodes of so many groups of a level of the site's network"),
+    "{…} || {…}": _translated(
+        "the first in which the job can start when it is submitted, else the first that there are nodes for"
+    ),
+    "{…} || {…}@delay": _ignored("which of them counts is decided when the job is submitted"),
     "cu[…]": _ignored("which nodes are near each other is the scheduler's to know"),
 }
 """Of -R; a bare text is that of select[]."""

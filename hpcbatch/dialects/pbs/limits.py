@@ -10,7 +10,7 @@ from hpcbatch.dialects.pbs.obstacles import Obstacles
 from hpcbatch.dialects.pbs.resource_list import ResourceRequest, bad_value, converted
 from hpcbatch.dialects.pbs.values import parse_duration, parse_size
 from hpcbatch.model.signals import signal_number
-from hpcbatch.model.spec import WarnSignal
+from hpcbatch.model.warn_signal import WarnSignal
 from hpcbatch.typed import Final, NamedTuple
 from hpcbatch.units import hms
 

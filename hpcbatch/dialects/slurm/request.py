@@ -9,7 +9,7 @@ from hpcbatch.dialects.slurm import tres
 from hpcbatch.dialects.slurm.tres import Amounts
 from hpcbatch.model.array import Array
 from hpcbatch.model.grouping import Grouping
-from hpcbatch.model.spec import WarnSignal
+from hpcbatch.model.warn_signal import WarnSignal
 from hpcbatch.typed import NamedTuple
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from hpcbatch.model.signals import signal_number
-from hpcbatch.model.spec import WarnSignal
+from hpcbatch.model.warn_signal import WarnSignal
 
 _WARNING = r"(?ai)((?:[BR]{1,2}:)?)([A-Za-z0-9]+)(?:@([0-9]{0,5}))?"
 _MAX_S = 0xFFFF

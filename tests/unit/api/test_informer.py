@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from queue import SimpleQueue
 from typing import Any
 
@@ -264,6 +265,16 @@ def test_get_wakes_for_an_add_from_another_thread() -> None:
     queue.add("x")
     assert got.get(timeout=BOUND_S) == "x"
     thread.join()
+
+
+def test_get_wakes_for_a_shorter_delay_than_it_waits_for() -> None:
+    queue: WorkQueue[str] = WorkQueue()
+    queue.add_after("later", 600)
+    with ThreadPoolExecutor(1) as pool:
+        found = pool.submit(queue.get, 60)
+        queue.add_after("much later", 1200)
+        queue.add_after("soon", 0.01)
+        assert found.result(60) == "soon"
 
 
 def test_workers_try_again_and_survive() -> None:

@@ -11,7 +11,7 @@ from hpcbatch.api.informer import Informer
 from hpcbatch.api.port import Api, Object, ObjectList, WatchEvent
 from hpcbatch.controller.dependency_entries import Key
 from hpcbatch.controller.dependents import Dependents
-from hpcbatch.model.array import Array, ArrayStatus
+from hpcbatch.model.array import Array, ArrayStatus, Membership
 from hpcbatch.model.dependency import Dependency
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.indices import Indices
@@ -40,8 +40,17 @@ class World:
 
     def _dependents(self) -> Dependents:
         return Dependents(
-            cast(Api, self), cast(Informer, self), key_of=self.numbers.get, ended=self.history.get, wake=self._wake
+            cast(Api, self),
+            cast(Informer, self),
+            key_of=self.numbers.get,
+            ended=self.history.get,
+            ended_member=self._ended_member,
+            wake=self._wake,
         )
+
+    def _ended_member(self, array: int, name: str) -> Object | None:
+        found = (each for each in self.history.values() if each["metadata"]["name"] == name)
+        return next((each for each in found if each["spec"]["memberOf"]["arrayId"] == array), None)
 
     def _wake(self, key: Key) -> None:
         self.wakes += 1
@@ -93,6 +102,17 @@ class World:
         }
         self.dependents.on_event(WatchEvent("ADDED", obj))
         self._write(obj, replace(record, status=self._gated(record)), "MODIFIED")
+
+    def make_member(self, number: int, array: int, index: int, *, hold: bool = False, **status: Any) -> None:
+        """The record of a member of an array."""
+        member = Membership(array_id=array, array_name=f"j{array}", index=index)
+        spec = JobSpec(dialect=Dialect.LSF, name="m", server="s", hold=hold, member_of=member)
+        name = f"j{array}-{index}"
+        record = JobRecord(
+            job_id=number, namespace="alice", object_name=name, spec=spec, status=JobStatus(**status), queue="q"
+        )
+        metadata = {"namespace": "alice", "name": name, "creationTimestamp": "2026-11-21T12:00:00Z"}
+        self._write({"metadata": metadata, "spec": spec_to_json(spec)}, record, "ADDED")
 
     def _write(self, obj: Object, record: JobRecord, event: str = "MODIFIED", volcano_job: str = "") -> None:
         key = record.namespace, record.object_name

@@ -361,6 +361,62 @@ def test_members_of_an_array_are_counted() -> None:
     assert world.ready() == [2]
 
 
+def test_members_in_a_state_are_counted() -> None:
+    world = World()
+    world.submit(1, array="0-5")
+    world.submit(2, expression("numrun(1,>=2)"), dialect=Dialect.LSF)
+    world.submit(3, expression("numhold(1,1) && numpend(1,3)"), dialect=Dialect.LSF)
+    world.submit(4, expression("numstart(1,>2)"), dialect=Dialect.LSF)
+    world.change(1, state=JobState.RUNNING, start_time=world.now, array=sets("4-5", active="0-3"))
+    world.make_member(10, 1, 0, state=JobState.RUNNING, start_time=world.now)
+    world.make_member(11, 1, 1, state=JobState.SUSPENDED, start_time=world.now)
+    world.make_member(12, 1, 2, state=JobState.HELD, reason=Reason.HELD_BY_USER, hold=True)
+    world.settle()
+    assert world.ready() == [3]  # 3 has no record yet
+    world.make_member(13, 1, 3, state=JobState.RUNNING, start_time=world.now)
+    world.settle()
+    assert world.ready() == [2, 4]
+    world.change(1, array=sets("4-5", active="0-1", succeeded="2-3"))
+    world.make_member(13, 1, 3, state=JobState.FINISHED, start_time=world.now, end_time=world.now)
+    world.settle()
+    assert world.ready() == []
+
+
+def test_how_a_member_ended_that_only_the_history_knows() -> None:
+    world = World()
+    world.submit(1, array="0-3")
+    world.make_member(
+        10,
+        1,
+        3,
+        state=JobState.FAILED,
+        reason=Reason.NON_ZERO_EXIT,
+        exit_code=5,
+        start_time=world.now,
+        end_time=world.now,
+    )
+    world.change(1, state=JobState.RUNNING, start_time=world.now, array=sets("", active="0-2", failed="3"))
+    world.archive(10)
+    world.submit(2, expression("exit(1[3],5)"), dialect=Dialect.LSF)
+    world.submit(3, expression("exit(1[3],6)"), dialect=Dialect.LSF)
+    world.settle()
+    assert world.ready() == [2]
+    assert world.record(3).status.reason is Reason.DEPENDENCY_NEVER
+
+
+def test_a_dependency_on_an_unknown_job_is_refused_where_the_dialect_does() -> None:
+    world = World()
+    world.submit(1, array="0-3")
+    world.submit(2)
+    text = "done(1[3]) && ended(2) && (done(1[4]) || exit(9))"
+    world.submit(3, expression(text), dialect=Dialect.LSF)
+    world.submit(4, expression(text), dialect=PBS)
+    with pytest.raises(RefusedError, match=r"no such job: 1\[4\], 9$"):
+        world.dependents.check_known(world.record(3))
+    world.dependents.check_known(world.record(4))
+    world.dependents.check_known(altered(world.record(3), expression("done(1) && done(2)")))
+
+
 # Generated worlds
 
 FINAL_KINDS = [K.AFTER, K.AFTER_OK, K.AFTER_NOT_OK, K.AFTER_ANY]

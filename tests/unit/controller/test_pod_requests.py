@@ -24,8 +24,9 @@ from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.labels import REQUESTS_ANNOTATION
 from hpcbatch.model.preemption import PreemptMode
 from hpcbatch.model.record import JobRecord, JobStatus, Preempted
-from hpcbatch.model.spec import JobSpec, WarnSignal
+from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.state import JobState
+from hpcbatch.model.warn_signal import WarnSignal
 
 RUNNING = JobStatus(state=JobState.RUNNING)
 NOW = datetime(2026, 11, 25, 12, 0, tzinfo=UTC)

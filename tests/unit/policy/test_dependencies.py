@@ -59,7 +59,7 @@ class Known:
         self.asked.append(ref)
         return self.others.get(ref)
 
-    def members(self, job_id: int) -> Members | None:
+    def members(self, job_id: int, *, with_states: bool = False) -> Members | None:
         return self.arrays.get(job_id)
 
     def has_earlier(self, record: JobRecord) -> bool:

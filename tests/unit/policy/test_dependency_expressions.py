@@ -62,7 +62,7 @@ class Known:
             return Other(is_array=True)
         return other(self.states[ref.job_id - 1]) if ref.job_id <= len(self.states) else None
 
-    def members(self, job_id: int) -> Members | None:
+    def members(self, job_id: int, *, with_states: bool = False) -> Members | None:
         return self.array
 
     def has_earlier(self, record: JobRecord) -> bool:
@@ -224,6 +224,44 @@ M, W, N = Verdict.MET, Verdict.WAITS, Verdict.NEVER
 )
 def test_numbers_of_members(text: str, ok: str, failed: str, verdict: Verdict, *, is_met: bool) -> None:
     array = Members(all=Indices.parse("1-5"), succeeded=Indices.parse(ok), failed=Indices.parse(failed))
+    outlook = seen(record(read(text)), Known(array=array))
+    assert (outlook.verdict, bool(outlook.progress.met)) == (verdict, is_met)
+
+
+@pytest.mark.parametrize(
+    ("text", "counts", "verdict", "is_met"),
+    [
+        # members that run, are suspended, held and wait; the rest has ended
+        ("numrun(1,>=2)", (1, 1, 0, 3), W, False),
+        ("numrun(1,>=2)", (2, 0, 0, 3), M, False),
+        ("numrun(1,>=2)", (1, 0, 0, 0), N, False),
+        ("numrun(1,<2)", (1, 0, 0, 0), M, True),
+        ("numrun(1,*)", (4, 1, 0, 0), W, False),
+        ("numrun(1,*)", (5, 0, 0, 0), M, False),
+        ("numrun(1,*)", (4, 0, 0, 0), N, False),
+        ("numstart(1,>=2)", (1, 1, 0, 3), M, False),
+        ("numpend(1,0)", (1, 0, 1, 3), W, False),
+        ("numpend(1,0)", (4, 0, 1, 0), M, False),
+        ("numpend(1,0)", (0, 0, 0, 0), M, True),
+        ("!numpend(1,>2)", (0, 0, 0, 3), W, False),
+        ("numhold(1,*)", (0, 0, 5, 0), M, False),
+        ("numhold(1,1)", (0, 0, 1, 2), M, False),
+        ("numexit(1,*)", (1, 0, 0, 0), N, False),
+        ("numexit(1,*)", (5, 0, 0, 0), W, False),
+    ],
+)
+def test_members_in_a_state_now(text: str, counts: tuple[int, ...], verdict: Verdict, *, is_met: bool) -> None:
+    running, suspended, held, waiting = counts
+    ended = 5 - sum(counts)
+    array = Members(
+        all=Indices.parse("1-5"),
+        succeeded=Indices.of(range(1, 1 + ended)),
+        failed=Indices(),
+        running=running,
+        suspended=suspended,
+        held=held,
+        waiting=waiting,
+    )
     outlook = seen(record(read(text)), Known(array=array))
     assert (outlook.verdict, bool(outlook.progress.met)) == (verdict, is_met)
 

@@ -13,7 +13,8 @@ from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.interactive import Interactive
 from hpcbatch.model.outcome import Fate, Outcome
-from hpcbatch.model.spec import Arrangement, Output, Sharing, WarnSignal
+from hpcbatch.model.spec import Alternative, Arrangement, JobSpec, Output, Sharing
+from hpcbatch.model.warn_signal import WarnSignal
 from tests.unit.dialects.lsf.submit_parts import spec, submission
 
 GIB = 1024**3
@@ -228,7 +229,9 @@ def test_compound(
 
 
 NO_COMPOUND = {
-    "{select[a]} || {select[b]}@5": "alternative requirements, {…} || {…}, are not supported here",
+    "{} || {} x": "'{} x': expected {…} || {…}",
+    "{} || {cu[maxcus=2]}": "cu[maxcus=…] within {…} || {…} is not supported here",
+    "{{} || {}} || {}": "a further || within {…} || {…} is not supported here",
     "1*{} + x": "'x': expected number*{…} + number*{…} …",
     "{} + 2*{}": "only the last part may be without a number of slots",
     "3*{} + {}": "its parts have 3 slots, -n has 3",
@@ -244,6 +247,18 @@ def test_no_compound(text: str, why: str) -> None:
         spec("-n", "3", "-R", text)
     (line,) = describe(raised.value, "bsub")[0].splitlines()
     assert why in line
+
+
+def test_alternatives() -> None:
+    found = spec("-n", "4", "-R", "{span[ptile=2] rusage[mem=100]} || {1*{} + 3*{span[hosts=1]}}@60 || {select[a||b]}")
+    every: list[JobSpec | Alternative] = [found, *found.otherwise]
+    made = [(each.arrangement, each.mem_per_pod_bytes, each.chunks) for each in every]
+    assert [(how, mem, [(each.count, each.ranks) for each in chunks]) for how, mem, chunks in made] == [
+        (Arrangement.SCATTER, 100 << 20, [(2, 2)]),
+        (Arrangement.FREE, None, [(1, 1), (1, 3)]),
+        (Arrangement.FILL, None, [(4, 1)]),
+    ]
+    assert [each.partition(":")[0] for each in found.ignored] == ["-R @60"]
 
 
 def test_a_compound_requirement_stands_alone() -> None:

@@ -8,7 +8,8 @@ from hpcbatch.dialects.pbs.errors import PbsError
 from hpcbatch.dialects.pbs.resource_list import ResourceRequest, split_resources
 from hpcbatch.dialects.pbs.resources import Extra, Resources, read_resources
 from hpcbatch.model.chunk import Chunk
-from hpcbatch.model.spec import Arrangement, Sharing, WarnSignal
+from hpcbatch.model.spec import Arrangement, Sharing
+from hpcbatch.model.warn_signal import WarnSignal
 
 GB = 1 << 30
 

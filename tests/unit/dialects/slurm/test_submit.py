@@ -13,7 +13,8 @@ from hpcbatch.dialects.slurm.errors import SlurmUsageError, describe
 from hpcbatch.errors import NotSupportedError
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.layout import NodeSize, lay_out
-from hpcbatch.model.spec import Arrangement, JobSpec, Output, Sharing, WarnSignal
+from hpcbatch.model.spec import Arrangement, JobSpec, Output, Sharing
+from hpcbatch.model.warn_signal import WarnSignal
 from tests.unit.dialects.slurm.submit_parts import ENVIRON, NOW, PLAIN, directives, read, spec, submit
 
 MIB = 1024**2

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hpcbatch.dialects.slurm.warn_signal import parse_warn_signal
-from hpcbatch.model.spec import WarnSignal
+from hpcbatch.model.warn_signal import WarnSignal
 
 
 @pytest.mark.parametrize(
