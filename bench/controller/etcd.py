@@ -174,7 +174,8 @@ def _leave_jobs(etcd: Etcd, record: Object, jobs: int, rate: float) -> None:
         keys = [(f"/played/{part}/{number}", value) for number in group for part, value in parts.items()]
         for _ in range(_WRITES):
             etcd.put(keys)
-        etcd.put([_entry(record, number) for number in group])
+        for number in group:  # each by itself: whoever watches takes what one transaction writes for one change
+            etcd.put([_entry(record, number)])
         etcd.delete([key for key, _ in keys])
         if time.monotonic() > told + _TELL_S:
             told = time.monotonic()
