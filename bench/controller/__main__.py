@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 
-from bench.controller import cost, etcd, memory, overload
+from bench.controller import cost, etcd, memory, overload, rows
 
-NAMES = ("cost", "memory", "overload", "etcd")
+NAMES = ("cost", "memory", "overload", "etcd", "rows")
 
 
 def main() -> None:
@@ -39,6 +39,8 @@ def main() -> None:
             memory.main(max(asked.nodes), max(asked.records))
         elif name == "etcd":
             etcd.main(asked.ended, asked.ended_rate, asked.compaction)
+        elif name == "rows":
+            rows.main()
         else:
             overload.main(asked.rate, asked.seconds, kills=not asked.no_kills)
 

@@ -24,7 +24,8 @@ from tests.kube_api import ADMIN, KubeApi, kube_api
 from tests.postgres import postgres
 from tests.waiting import wait_for
 
-JOBS, RATE, COMPACTION_S, SURPLUS = 100_000, 100.0, 36.0, 2000
+JOBS, RATE, COMPACTION_S = 100_000, 100.0, 36.0
+RECORDS, SURPLUS = 100_000, 2000
 _ROOT = Path(__file__).parents[2]
 _KEY = "/registry/hpcbatch.io/batchjobs"
 _PARTS = {"batchjob": 1200, "volcanojob": 3000, "pod": 3500, "configmap": 3000, "secret": 600}
@@ -74,10 +75,10 @@ class Etcd:
 def main(jobs: int = JOBS, rate: float = RATE, compaction_s: float = COMPACTION_S) -> None:
     print(f"{jobs} jobs, {rate:.0f} a second, and a compaction every {compaction_s:.0f} s: as much between two")
     print(f"compactions as {rate * compaction_s / 300:.0f} jobs a second leave when it comes every 300 s")
-    like = _like()
+    ended = like()
     with _kubernetes(compaction_s) as (api, etcd), postgres() as database:
         (api.directory / "dsn").write_text(database.dsn)
-        record = _installed(api, like, jobs)
+        record = _installed(api, ended, RECORDS)
         _tell(etcd, "nothing but the installation")
         with _controller(api, "--history-dsn-file", str(api.directory / "dsn")) as controller:
             began = time.monotonic()
@@ -86,12 +87,12 @@ def main(jobs: int = JOBS, rate: float = RATE, compaction_s: float = COMPACTION_
             wait_for("the move of all records", lambda: not etcd.count(_KEY), _LIMIT_S, every_s=1)
             _tell(etcd, f"all in PostgreSQL after {time.monotonic() - began:.0f} s", controller)
         _after_compactions(etcd, compaction_s)
-        _fill(etcd, record, jobs, jobs)
-        _tell(etcd, f"{jobs} records that stay, no history")
-        _fill(etcd, record, 2 * jobs, SURPLUS)
+        _fill(etcd, record, jobs, RECORDS)
+        _tell(etcd, f"{RECORDS} records that stay, no history")
+        _fill(etcd, record, jobs + RECORDS, SURPLUS)
         with _controller(api) as controller:
             _tell(etcd, f"{SURPLUS} more, and a controller", controller)
-            wait_for(f"{jobs} records", lambda: etcd.count(_KEY) <= jobs, _LIMIT_S, every_s=1)
+            wait_for(f"{RECORDS} records", lambda: etcd.count(_KEY) <= RECORDS, _LIMIT_S, every_s=1)
             _tell(etcd, "the controller has removed the surplus", controller)
         _after_compactions(etcd, compaction_s)
 
@@ -110,7 +111,7 @@ def _tell(etcd: Etcd, what: str, controller: ControllerProcess | None = None) ->
     print(f"  {what:45} {records:7} records, file {size:6.0f} MiB, in use {used:6.0f}{memory}", flush=True)
 
 
-def _like() -> Object:
+def like() -> Object:
     """The record of a job that has ended, and of which nothing else is left."""
     with rig(1, run_s=0.1) as running, running.controller():
         running.create(1)
@@ -126,8 +127,8 @@ def _kubernetes(compaction_s: float) -> Iterator[tuple[KubeApi, Etcd]]:
             yield api, Etcd(api.etcd_url)
 
 
-def _installed(api: KubeApi, like: Object, most: int) -> Object:
-    """As far as records need it; returns `like` as this API server keeps it."""
+def _installed(api: KubeApi, ended: Object, most: int) -> Object:
+    """As far as records need it; returns `ended` as this API server keeps it."""
     for path in [*(_ROOT / "deploy/crd").glob("*.yaml"), *(_ROOT / "hpcbatch/engine/registry/crd").glob("*.yaml")]:
         api.kubectl("apply", "--server-side", "-f", path)
     api.kubectl("wait", "--for=condition=Established", "crd", "--all")
@@ -138,10 +139,10 @@ def _installed(api: KubeApi, like: Object, most: int) -> Object:
         client.create(NAMESPACES, {"metadata": {"name": user, "annotations": notes}})
     site = f"{SITE}historyMovedAfter: 0s\nmostRecords: {most}\n"
     client.create(CONFIGMAPS, {"metadata": {"name": "hpcbatch-site"}, "data": {"site.yaml": site}}, SYSTEM_NAMESPACE)
-    user, name = like["metadata"]["namespace"], like["metadata"]["name"]
-    fresh = {**like, "metadata": {"name": name}}
+    user, name = ended["metadata"]["namespace"], ended["metadata"]["name"]
+    fresh = {**ended, "metadata": {"name": name}}
     made = client.create(BATCHJOBS, fresh, user)
-    kept = client.replace(BATCHJOBS, made | {"status": like["status"]}, user, subresource="status")
+    kept = client.replace(BATCHJOBS, made | {"status": ended["status"]}, user, subresource="status")
     client.delete(BATCHJOBS, name, user)
     del kept["metadata"]["resourceVersion"]
     print(f"  a record has {len(json.dumps(kept, separators=(',', ':')))} bytes", flush=True)
@@ -173,7 +174,8 @@ def _leave_jobs(etcd: Etcd, record: Object, jobs: int, rate: float) -> None:
         keys = [(f"/played/{part}/{number}", value) for number in group for part, value in parts.items()]
         for _ in range(_WRITES):
             etcd.put(keys)
-        etcd.put([_entry(record, number) for number in group])
+        for number in group:  # each by itself: whoever watches takes what one transaction writes for one change
+            etcd.put([_entry(record, number)])
         etcd.delete([key for key, _ in keys])
         if time.monotonic() > told + _TELL_S:
             told = time.monotonic()

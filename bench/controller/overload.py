@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from bench.controller.rig import USERS, ControllerProcess, Rig, rig
-from bench.controller.users import Call, answered_by_user, summary
+from bench.controller.users import NOT_BEGUN, Call, answered_by_user, first_answers, is_hasty, summary
 from tests.postgres import postgres
 from tests.waiting import wait_for
 
@@ -51,6 +51,16 @@ def main(rate: float = RATE, seconds: float = SECONDS, nodes: int = NODES, *, ki
         print(f"{what}: {half_s:.2f} s in the middle, 99 of 100 in {most_s:.2f} s")
         for outcome, count in outcomes.most_common():
             print(f"  {count:7} {outcome}")
+    first_half_s, first_most_s = first_answers(found.calls)
+    print(f"until the user knows something: {first_half_s:.2f} s in the middle, 99 of 100 in {first_most_s:.2f} s")
+    for dialect, hasty in (("qsub", True), ("sbatch", False)):
+        calls = [call for call in found.calls if call.outcome != NOT_BEGUN and is_hasty(call.user) is hasty]
+        outcomes, half_s, most_s = summary(calls, "submit")
+        longest_s = max((call.took_s for call in calls if call.what == "submit"), default=0.0)
+        print(f"  as {dialect}: {dict(outcomes)}")
+        print(
+            f"    answers in {half_s:.2f} s in the middle, 99 of 100 in {most_s:.2f}; all was over in {longest_s:.1f}"
+        )
     by_user = answered_by_user(found.calls)
     print(f"submissions answered: {sum(by_user) / seconds:.1f} a second; of a user {by_user[0]} to {by_user[-1]}")
     print(f"CPU: clients {found.clients_cpu_s:.0f} s, API server and played cluster {found.server_cpu_s:.0f} s")

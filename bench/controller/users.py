@@ -2,6 +2,7 @@
 
 Each user submits at even intervals, whether the last submission has been answered or not, unless AT_ONCE of them wait
 for their answers (at a rate of 0: one after the other, as fast as they are answered); and lists his jobs each second.
+Every other user submits as `qsub` does, who would rather hear that the server is busy, the others as `sbatch`.
 All use the modules that `qsub` and `qstat` use, with as many connections as they need.
 """
 
@@ -16,9 +17,10 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
-from bench.controller.rig import made_submission
+from bench.controller.rig import USERS, made_submission
 from hpcbatch.api import kubeconfig
 from hpcbatch.api.client import HttpApi
+from hpcbatch.cli.submission import QUIET_S
 from hpcbatch.client.listing import list_present_rows
 from hpcbatch.client.submit import submit
 from hpcbatch.errors import BusyError, HpcBatchError, RefusedError, UnreachableError
@@ -36,6 +38,8 @@ class Call(NamedTuple):
     took_s: float
     job_id: int = 0
     user: str = ""
+    first_s: float = 0.0
+    """Of a submission: until its answer, or until the command says that it waits."""
 
 
 class Users:
@@ -61,14 +65,14 @@ class Users:
         if not self._every_s:
             api = HttpApi(kubeconfig.load(self._env))
             while time.monotonic() < began + self._seconds:
-                self._call("submit", user, lambda: submit(api, user, self._submission).job_id)
+                self._submit_one(api, user)
             return
         local, free = threading.local(), threading.Semaphore(AT_ONCE)
 
         def one() -> None:
             if not hasattr(local, "api"):
                 local.api = HttpApi(kubeconfig.load(self._env))
-            self._call("submit", user, lambda: submit(local.api, user, self._submission).job_id)
+            self._submit_one(local.api, user)
             free.release()
 
         due = began + self._every_s * (self._users.index(user) + 1) / len(self._users)
@@ -81,6 +85,18 @@ class Users:
                     self.calls.append(Call("submit", NOT_BEGUN, 0.0, user=user))
                 due += self._every_s
 
+    def _submit_one(self, api: HttpApi, user: str) -> None:
+        said: list[float] = []
+        timer = threading.Timer(QUIET_S, lambda: said.append(time.monotonic()))
+        began = time.monotonic()
+        timer.start()
+        try:
+            self._call(
+                "submit", user, lambda: submit(api, user, self._submission, is_hasty=is_hasty(user)).job_id, began, said
+            )
+        finally:
+            timer.cancel()
+
     def _list(self, user: str, began: float) -> None:
         api = HttpApi(kubeconfig.load(self._env))
         due = began
@@ -89,8 +105,11 @@ class Users:
             self._call("list", user, lambda: len(list_present_rows(api, user)))
             due = max(due + _LIST_S, time.monotonic())
 
-    def _call(self, what: str, user: str, act: Callable[[], int]) -> None:
-        before, number = time.monotonic(), 0
+    def _call(
+        self, what: str, user: str, act: Callable[[], int], before: float | None = None, said: Sequence[float] = ()
+    ) -> None:
+        """`said`: when the command has said that it waits."""
+        before, number = before or time.monotonic(), 0
         try:
             number = act()
             outcome = "answer"
@@ -103,7 +122,8 @@ class Users:
         except Exception as error:
             outcome = f"{type(error).__name__}: {error}"
         took_s = time.monotonic() - before
-        self.calls.append(Call(what, outcome, took_s, number if what == "submit" else 0, user))
+        first_s = said[0] - before if said else took_s
+        self.calls.append(Call(what, outcome, took_s, number if what == "submit" else 0, user, first_s))
 
 
 def main() -> None:
@@ -124,6 +144,16 @@ def answered_by_user(calls: Sequence[Call]) -> list[int]:
     for call in calls:
         found[call.user] += call.what == "submit" and call.outcome == "answer"
     return sorted(found.values())
+
+
+def is_hasty(user: str) -> bool:
+    return USERS.index(user) % 2 == 0
+
+
+def first_answers(calls: Sequence[Call]) -> tuple[float, float]:
+    """What half and 99 of 100 submissions stay below until their user knows something, whatever that is."""
+    times = sorted(call.first_s for call in calls if call.what == "submit" and call.outcome != NOT_BEGUN) or [0.0]
+    return times[len(times) // 2], times[min(len(times) * 99 // 100, len(times) - 1)]
 
 
 def summary(calls: Sequence[Call], what: str) -> tuple[Counter[str], float, float]:

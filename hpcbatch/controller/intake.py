@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
@@ -93,11 +94,17 @@ class Intake:
         self.dependents = dependents
         self.numbers = JobNumbers(api, highest_ended)
         self.standings = Standings(batchjobs)
+        self.last_admitted: dict[str, float] = {}
+        """When a job of each user had its turn."""
 
     def is_busy(self, obj: Object, others: int, waited_s: float) -> bool:
-        """Whether the job is refused because so many wait: if it has waited too long for who submits it."""
+        """Whether the job is refused because so many wait: if it has waited too long for who submits it, while another
+        of the same user was admitted. So each user has his turn, however busy it is.
+        """
         is_hasty = HASTY_ANNOTATION in (obj["metadata"].get("annotations") or {})
-        if not is_hasty or others < _CROWD or waited_s < _PATIENCE_S:
+        user, since = obj["metadata"]["namespace"], time.monotonic() - waited_s
+        if not is_hasty or others < _CROWD or waited_s < _PATIENCE_S or self.last_admitted.get(user, since) <= since:
+            self.last_admitted[user] = time.monotonic()
             return False
         self.refuse(obj, BUSY, f"{others} wait")
         return True

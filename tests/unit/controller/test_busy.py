@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,6 +12,23 @@ from hpcbatch.api.informer import WorkQueue
 from hpcbatch.api.names import HASTY_ANNOTATION
 from hpcbatch.controller.intake import Intake, lane_of
 from hpcbatch.model.refusal import BUSY
+
+
+def made(refused: list[tuple[str, str]]) -> Any:
+    refuse = lambda _, code, message: refused.append((code, message))  # noqa: E731
+    return SimpleNamespace(refuse=refuse, last_admitted={})
+
+
+def test_each_user_has_a_turn() -> None:
+    """Of many that have waited for long one is admitted, then those that came after it."""
+    refused: list[tuple[str, str]] = []
+    intake = made(refused)
+    obj = {"metadata": {"namespace": "bob", "annotations": {HASTY_ANNOTATION: "true"}}}
+    assert not Intake.is_busy(intake, obj, 40, 9.0)
+    assert [Intake.is_busy(intake, obj, 40, 8.0) for _ in range(3)] == [True] * 3
+    intake.last_admitted["bob"] -= 9.0
+    assert not Intake.is_busy(intake, obj, 40, 8.0), "it came after the last one that was admitted"
+    assert len(refused) == 3
 
 
 @pytest.mark.parametrize(
@@ -27,8 +45,9 @@ def test_only_who_would_rather_hear_so(
     annotations: dict[str, str] | None, others: int, waited_s: float, is_refused: bool
 ) -> None:
     refused: list[tuple[str, str]] = []
-    intake: Any = SimpleNamespace(refuse=lambda _, code, message: refused.append((code, message)))
-    obj = {"metadata": {} if annotations is None else {"annotations": annotations}}
+    intake: Any = made(refused)
+    intake.last_admitted["alice"] = time.monotonic()
+    obj = {"metadata": {"namespace": "alice"} | ({} if annotations is None else {"annotations": annotations})}
     assert Intake.is_busy(intake, obj, others, waited_s) is is_refused
     assert refused == ([(BUSY, f"{others} wait")] if is_refused else [])
 
