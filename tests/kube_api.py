@@ -41,6 +41,7 @@ def own_address() -> str:
 class KubeApi:
     directory: Path
     url: str
+    etcd_url: str
 
     def kubeconfig(self, token: str) -> Path:
         path = self.directory / f"{token}.conf"
@@ -71,8 +72,10 @@ class KubeApi:
 
 
 @contextmanager
-def kube_api(directory: Path, tokens: Sequence[tuple[str, str, str]]) -> Iterator[KubeApi]:
-    """`tokens` are token, user, groups (by commas)."""
+def kube_api(
+    directory: Path, tokens: Sequence[tuple[str, str, str]], *, options: Sequence[str] = ()
+) -> Iterator[KubeApi]:
+    """`tokens` are token, user, groups (by commas); `options` more of kube-apiserver's."""
     etcd_port, peer_port, api_port = (free_port() for _ in range(3))
     lines = [
         f"{ADMIN},admin,admin,system:masters",
@@ -82,7 +85,7 @@ def kube_api(directory: Path, tokens: Sequence[tuple[str, str, str]]) -> Iterato
     run("openssl", "genrsa", "-out", directory / "sa.key", "2048")
     front_proxy(directory)
     etcd_url = f"http://127.0.0.1:{etcd_port}"
-    api = KubeApi(directory, f"https://127.0.0.1:{api_port}")
+    api = KubeApi(directory, f"https://127.0.0.1:{api_port}", etcd_url)
     with ExitStack() as running:
         running.enter_context(
             process(
@@ -128,6 +131,7 @@ def kube_api(directory: Path, tokens: Sequence[tuple[str, str, str]]) -> Iterato
                 "--service-account-signing-key-file",
                 directory / "sa.key",
                 *front_proxy_options(directory),
+                *options,
             )
         )
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 
-from bench.controller import cost, memory, overload
+from bench.controller import cost, etcd, memory, overload
 
-NAMES = ("cost", "memory", "overload")
+NAMES = ("cost", "memory", "overload", "etcd")
 
 
 def main() -> None:
@@ -24,6 +24,9 @@ def main() -> None:
     )
     parser.add_argument("--seconds", type=float, default=overload.SECONDS, help="of overload: for how long")
     parser.add_argument("--no-kills", action="store_true", help="of overload: both controllers live on")
+    parser.add_argument("--ended", type=int, default=etcd.JOBS, help="of etcd: jobs that end")
+    parser.add_argument("--ended-rate", type=float, default=etcd.RATE, help="of etcd: so many a second")
+    parser.add_argument("--compaction", type=float, default=etcd.COMPACTION_S, help="of etcd: seconds between two")
     asked = parser.parse_args()
     if unknown := [name for name in asked.names if name not in NAMES]:
         parser.error(f"no benchmark {', '.join(unknown)}: expected {', '.join(NAMES)}")
@@ -34,6 +37,8 @@ def main() -> None:
             cost.main(tuple(asked.nodes), tuple(asked.records), asked.jobs)
         elif name == "memory":
             memory.main(max(asked.nodes), max(asked.records))
+        elif name == "etcd":
+            etcd.main(asked.ended, asked.ended_rate, asked.compaction)
         else:
             overload.main(asked.rate, asked.seconds, kills=not asked.no_kills)
 

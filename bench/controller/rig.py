@@ -142,12 +142,12 @@ class Rig:
 
     # Jobs
 
-    def create(self, count: int, *options: str) -> list[str]:
-        """Jobs of all users in turn, put into the API; returns before they are admitted."""
+    def create(self, count: int, *options: str, users: Sequence[str] = USERS) -> list[str]:
+        """Jobs of these users in turn, put into the API; returns before they are admitted."""
         submission, names = made_submission(*options), []
         for _ in range(count):
             self._count += 1
-            user, name = USERS[self._count % len(USERS)], f"pbs-{self.began}-{self._count}"
+            user, name = users[self._count % len(users)], f"pbs-{self.began}-{self._count}"
             self.registry.create(SECRETS, submission_secret(name, submission), user)
             self.registry.create(BATCHJOBS, to_manifest(submission.spec, name=name, submission_secret=name), user)
             names.append(name)
@@ -179,7 +179,7 @@ class Rig:
         counter = self.registry.get(CONFIGMAPS, "job-numbers", SYSTEM_NAMESPACE)
         first = int(counter["data"]["last"]) + 1
         for begin in range(0, count, _GROUP):
-            made = [_ended(like, first + number) for number in range(begin, min(count, begin + _GROUP))]
+            made = [ended_like(like, first + number) for number in range(begin, min(count, begin + _GROUP))]
             self.registry.store.write(
                 [Change(_BATCHJOB_KEY, obj["metadata"]["namespace"], obj["metadata"]["name"], obj) for obj in made]
             )
@@ -219,7 +219,8 @@ def _node(name: str) -> Object:
     return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}, "status": status}
 
 
-def _ended(like: Object, number: int) -> Object:
+def ended_like(like: Object, number: int) -> Object:
+    """The record of another job like it, with that number."""
     obj = copy.deepcopy(like)
     name = f"pbs-filled-{number}"
     obj["metadata"] |= {"name": name, "uid": f"00000000-0000-4000-8000-{number:012}", "namespace": USERS[number % 20]}

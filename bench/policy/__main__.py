@@ -20,10 +20,11 @@ def main() -> None:
     parser.add_argument("--most", type=int, metavar="N", help="no more than the first N jobs")
     parser.add_argument("--depth", type=int, default=1, help="of cost: how many jobs have planned starts")
     parser.add_argument("--preemptors", type=float, default=0.0, help="of cost: the part of jobs that preempt others")
+    parser.add_argument("--short-first", action="store_true", help="of cost: with short jobs first, within a bound")
     parser.add_argument("--accasim", type=Path, metavar="PYTHON", help="one that has accasim: its two ways as well")
     asked = parser.parse_args()
     if asked.names == ["cost"]:
-        cost.main(depth=asked.depth, seed=asked.seed, preemptors=asked.preemptors)
+        cost.main(depth=asked.depth, seed=asked.seed, preemptors=asked.preemptors, short_first=asked.short_first)
         return
     if (asked.swf is None) == (asked.lublin is None):
         parser.error("one of --swf FILE and --lublin JOBS, or cost")

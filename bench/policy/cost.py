@@ -6,9 +6,11 @@ import random
 import resource
 import statistics
 import time
+from collections.abc import Callable
 from dataclasses import replace
 
 from bench.policy import first_look
+from bench.policy.ways import bounded
 from hpcbatch.policy.plan.outcome import Plan, Release
 from hpcbatch.policy.plan.planner import Planner
 from hpcbatch.policy.plan.snapshot import (
@@ -25,6 +27,7 @@ from hpcbatch.policy.plan.snapshot import (
     WaitingJob,
     Yields,
 )
+from hpcbatch.policy.short_first import ShortFirst
 
 GIB = 1 << 30
 _LOW = frozenset({"low"})
@@ -38,10 +41,13 @@ def main(
     depth: int = 1,
     seed: int = 1,
     preemptors: float = 0.0,
+    short_first: bool = False,
 ) -> None:
-    """`preemptors`: which part of the waiting jobs may end others, all of which may be ended."""
+    """`preemptors`: which part of the waiting jobs may end others, all of which may be ended. `short_first`: with
+    short jobs first, within a bound.
+    """
     random_ = random.Random(seed)
-    world = _World(random_, waiting, nodes, depth, preemptors)
+    world = _World(random_, waiting, nodes, depth, preemptors, bounded if short_first else Planner)
     print(f"{waiting} waiting jobs, {nodes} nodes, depth {depth}: {world.first_s:.2f} s to the first plan, ", end="")
     print(
         f"{len(world.planner.estate.running)} run, {len(world.planner.compiler.classes)} classes of jobs wait",
@@ -67,7 +73,15 @@ def main(
 class _World:
     """A full cluster: jobs of 1 to 64 pods, of some memory, some with GPUs, of 100 users, for 10 min to 48 h."""
 
-    def __init__(self, random_: random.Random, waiting: int, nodes: int, depth: int, preemptors: float = 0.0) -> None:
+    def __init__(
+        self,
+        random_: random.Random,
+        waiting: int,
+        nodes: int,
+        depth: int,
+        preemptors: float = 0.0,
+        planner_of: Callable[[Snapshot], Planner | ShortFirst] = Planner,
+    ) -> None:
         self.random = random_
         self.preemptors = 0.0
         self.now_s = 0.0
@@ -91,7 +105,7 @@ class _World:
         )
         running = tuple(filler.estate.running.values())
         start = time.process_time()
-        self.planner = Planner(
+        self.planner = planner_of(
             Snapshot(now_s=0, nodes=all_nodes, running=running, waiting=left, limits=limits, depth=depth)
         )
         plan = self.planner.plan(0)
@@ -131,7 +145,7 @@ class _World:
         is_open = self.planner.estate.nodes[f"n{index}"].is_open
         self.planner.put_node(self._node(index, is_open=not is_open))
 
-    def _carry_out(self, planner: Planner, plan: Plan) -> None:
+    def _carry_out(self, planner: Planner | ShortFirst, plan: Plan) -> None:
         for release in plan.releases:
             job = planner.waiting[release.job_id]
             placed = _placed(job, release)
@@ -159,7 +173,7 @@ class _World:
         account = f"a{self.random.randrange(10)}"
         owner = Owner(user=f"u{self.random.randrange(100)}", accounts=(account,), queue="q", qos=("normal",))
         walltime_s = self.random.randrange(10, 48 * 60) * 60
-        order = (-self.random.randrange(1_000_000), self.number)
+        order = (0, -self.random.randrange(1_000_000), self.number)
         preempts = _LOW if self.preemptors and self.random.random() < self.preemptors else frozenset()
         return WaitingJob(
             job_id=str(self.number),

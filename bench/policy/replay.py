@@ -4,27 +4,24 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 
 from bench.policy.measures import Starts
 from bench.policy.trace import Trace, TraceJob
 from hpcbatch.policy.plan.planner import Planner
 from hpcbatch.policy.plan.snapshot import Node, Part, RunningJob, Shape, Snapshot, WaitingJob
+from hpcbatch.policy.short_first import ShortFirst
 
 Order = Callable[[TraceJob, int], tuple[float, ...]]
 """A job and its place in the trace → WaitingJob.order."""
 
 
 def by_submission(_job: TraceJob, at: int) -> tuple[float, ...]:
-    return (at,)
+    return (0, at)
 
 
 def nobody(_now_s: float, _waiting: Collection[str]) -> Iterable[int]:
     return ()
-
-
-def as_it_is(job: WaitingJob, _at: int) -> WaitingJob:
-    return job
 
 
 def replay(
@@ -33,38 +30,32 @@ def replay(
     depth: int | None = 1,
     order: Order = by_submission,
     moved: Callable[[float, Collection[str]], Iterable[int]] = nobody,
-    more: Callable[[WaitingJob, int], WaitingJob] = as_it_is,
-    depths: Mapping[str, int] = {},
-    wakes: Iterable[float] = (),
+    planner_of: Callable[[Snapshot], Planner | ShortFirst] = Planner,
     per_node: int | None = None,
 ) -> Starts:
-    """`moved`: called with the time and those that wait before each plan, the jobs whose order is another now. `more`:
-    what else is to be said of a waiting job. `wakes`: further times at which is planned. `per_node`: processors of a
-    node; None: all are one node's, for traces say nothing of nodes.
+    """`moved`: called with the time and those that wait before each plan, the jobs whose order is another now.
+    `per_node`: processors of a node; None: all are one node's, for traces say nothing of nodes.
     """
     size = per_node or trace.processors
     count = -(-trace.processors // size)
     nodes = [
         Node(name=f"n{index}", has={"cpu": 1000 * min(size, trace.processors - index * size)}) for index in range(count)
     ]
-    planner = Planner(Snapshot(now_s=0, nodes=tuple(nodes), depth=depth, depths=depths))
+    planner = planner_of(Snapshot(now_s=0, nodes=tuple(nodes), depth=depth))
     jobs = trace.jobs
     starts: dict[int, float] = {}
     ends: list[tuple[float, int]] = []
-    submitted, woken = 0, 0
-    times = sorted(set(wakes))
+    submitted, next_s = 0, math.inf
 
     def put(at: int) -> None:
-        planner.put_waiting(more(_waiting(jobs[at], at, order), at))
+        planner.put_waiting(_waiting(jobs[at], at, order))
 
     while submitted < len(jobs) or ends or planner.waiting:
         now = min(
             ends[0][0] if ends else math.inf,
             jobs[submitted].submit_s if submitted < len(jobs) else math.inf,
-            times[woken] if woken < len(times) else math.inf,
+            next_s,
         )
-        while woken < len(times) and times[woken] <= now:
-            woken += 1
         while ends and ends[0][0] <= now:
             planner.drop_job(str(heapq.heappop(ends)[1]))
         while submitted < len(jobs) and jobs[submitted].submit_s <= now:
@@ -73,7 +64,9 @@ def replay(
         for at in moved(now, planner.waiting):
             if str(at) in planner.waiting:
                 put(at)
-        for release in planner.plan(now).releases:
+        plan = planner.plan(now)
+        next_s = math.inf if plan.next_s is None else plan.next_s
+        for release in plan.releases:
             at = int(release.job_id)
             job = jobs[at]
             starts[at] = now

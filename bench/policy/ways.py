@@ -11,9 +11,18 @@ from bench.policy.measures import Starts, measure, waits_s
 from bench.policy.others import accasim
 from bench.policy.replay import by_submission, replay
 from bench.policy.trace import Trace
+from hpcbatch.policy.plan.snapshot import Snapshot
+from hpcbatch.policy.short_first import ShortFirst
+
+SHORT_S, DELAY_S = 30.0, 1800.0
+"""What a site would set as shortFirst."""
 
 Way = Callable[[Trace, int | None], Starts]
 """A trace and the processors of a node."""
+
+
+def bounded(snapshot: Snapshot) -> ShortFirst:
+    return ShortFirst(snapshot, short_s=SHORT_S, delay_s=DELAY_S)
 
 
 def _promised(trace: Trace, per_node: int | None) -> Starts:
@@ -22,17 +31,7 @@ def _promised(trace: Trace, per_node: int | None) -> Starts:
 
 
 def _bounded(trace: Trace, per_node: int | None) -> Starts:
-    bounded = favour.Bounded(trace)
-    return replay(
-        trace,
-        depth=None,
-        order=bounded.order,
-        moved=bounded.moved,
-        more=bounded.more,
-        depths={favour.SHORT: 0},
-        wakes=bounded.wakes,
-        per_node=per_node,
-    )
+    return replay(trace, planner_of=bounded, per_node=per_node)
 
 
 ALL: Mapping[str, Way] = {

@@ -7,7 +7,7 @@ import logging
 import random
 import threading
 import time
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable
 
 from hpcbatch.api.port import Api, Object, Watch, WatchEvent
@@ -199,6 +199,27 @@ def _may_go_on(error: HpcBatchError) -> bool:
     return isinstance(error, UnreachableError) or (isinstance(error, ApiError) and error.code in {429, 503})
 
 
+class _Lanes(Generic[K]):
+    """Keys in the order of their turns: of each lane one, then of each the next."""
+
+    def __init__(self, lane: Callable[[K], object]) -> None:
+        self._lane = lane
+        self._lanes: OrderedDict[object, deque[K]] = OrderedDict()
+
+    def __bool__(self) -> bool:
+        return bool(self._lanes)
+
+    def append(self, key: K) -> None:
+        self._lanes.setdefault(self._lane(key), deque()).append(key)
+
+    def popleft(self) -> K:
+        lane, keys = self._lanes.popitem(last=False)
+        key = keys.popleft()
+        if keys:
+            self._lanes[lane] = keys  # behind the others
+        return key
+
+
 class WorkQueue(Generic[K]):
     """Keys to be handled, each by one worker at a time; a key added several times before its turn is handled once.
 
@@ -211,15 +232,19 @@ class WorkQueue(Generic[K]):
         first_backoff_s: float = 0.005,
         longest_backoff_s: float = 30.0,
         supersedes: bool = False,
+        lane: Callable[[K], object] = lambda _: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`supersedes`: when a key is handled its delays are void: whoever handles it says when it is due again."""
+        """`supersedes`: when a key is handled its delays are void: whoever handles it says when it is due again.
+        `lane`: keys of different lanes take turns, so that many of one do not keep one of another waiting.
+        """
         self._supersedes = supersedes
         self._first_backoff_s, self._longest_backoff_s, self._clock = first_backoff_s, longest_backoff_s, clock
         self._changed = threading.Condition()
-        self._ready: deque[K] = deque()
-        self._queued: set[K] = set()  # in _ready, or waiting for `done` to get there
+        self._ready: _Lanes[K] = _Lanes(lane)
+        self._queued: dict[K, float] = {}  # since when: in _ready, or waiting for `done` to get there
         self._active: dict[K, float] = {}  # since when each is worked on
+        self._waited: dict[K, float] = {}  # how long the active ones had waited
         self._due: dict[K, float] = {}
         self._later: list[tuple[float, int, K]] = []  # the middle number keeps keys from being compared
         self._count = 0
@@ -242,6 +267,11 @@ class WorkQueue(Generic[K]):
         with self._changed:
             return self._clock() - min(self._active.values()) if self._active else 0.0
 
+    def waited_s(self, key: K) -> float:
+        """How long a key that is being handled has waited for its turn."""
+        with self._changed:
+            return self._waited.get(key, 0.0)
+
     def add(self, key: K) -> None:
         with self._changed:
             self._add(key)
@@ -260,7 +290,8 @@ class WorkQueue(Generic[K]):
             self._due[key] = due
             self._count += 1
             heapq.heappush(self._later, (due, self._count, key))
-            self._changed.notify()
+            if self._later[0][1] == self._count:  # else whoever waits wakes up earlier in any case
+                self._changed.notify()
 
     def retry(self, key: K, longest_backoff_s: float | None = None) -> float:
         """Add `key` after its back-off, which doubles with each retry until `forget`; returns that delay."""
@@ -293,7 +324,7 @@ class WorkQueue(Generic[K]):
                 self._take_due(now)
                 if self._ready:
                     key = self._ready.popleft()
-                    self._queued.discard(key)
+                    self._waited[key] = now - self._queued.pop(key)
                     self._active[key] = now
                     if self._supersedes:
                         self._due.pop(key, None)
@@ -306,6 +337,7 @@ class WorkQueue(Generic[K]):
     def done(self, key: K) -> None:
         with self._changed:
             self._active.pop(key, None)
+            self._waited.pop(key, None)
             self.handled += 1
             if key in self._queued:
                 self._ready.append(key)
@@ -320,7 +352,7 @@ class WorkQueue(Generic[K]):
     def _add(self, key: K) -> None:
         if self._stopped or key in self._queued:
             return
-        self._queued.add(key)
+        self._queued[key] = self._clock()
         if key not in self._active:
             self._ready.append(key)
             self._changed.notify()

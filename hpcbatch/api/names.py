@@ -2,6 +2,8 @@
 
 ARRAY_ID_LABEL = "hpcbatch.io/array-id"
 """Label of an array's members: the array's number."""
+HASTY_ANNOTATION = "submit.hpcbatch.io/hasty"
+"""Of a new BatchJob: who submits it would rather be told to try again than wait."""
 SECRET_TYPE = "hpcbatch.io/submission"  # noqa: S105  a Kubernetes Secret type
 SCRIPT_KEY = "script"
 ENVIRONMENT_KEY = "environment"

@@ -43,6 +43,8 @@ def queues_to_json(site: SiteConfig, problem: str = "") -> str:
             "maxArraySize": site.max_array_size,
             **({"refuseOversize": 1} if site.refuses_oversize else {}),
             **({"startedByVolcano": 1} if site.policy is Policy.VOLCANO else {}),
+            **({} if (short := site.short_first) is None else {"shortSeconds": short.walltime_s}),
+            **({} if short is None else {"shortDelaySeconds": short.delay_s}),
         },
     }
     if problem:

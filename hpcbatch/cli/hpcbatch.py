@@ -178,14 +178,15 @@ def watch(session: Session, job_ids: tuple[str, ...], plain: bool) -> None:
 @click.pass_obj
 def why(session: Session, job_id: str) -> None:
     """Say why a job has not started: its place, what it waits for, who is before it, what would start it sooner."""
-    from hpcbatch.client import records
+    from hpcbatch.client import queues, records
     from hpcbatch.policy.why import why as reasons
 
     number = job_number(session, job_id)
     row = listing.find(session.api, session.namespace, number)
     others = listing.list_rows(session.api, session.namespace, finished=False)
     found = records.exactly(session.api, session.namespace, number)
-    click.echo(reasons(row, others, session.now, session.zone, found[-1].status if found else None))
+    status, short = found[-1].status if found else None, queues.read_short_first(session.api)
+    click.echo(reasons(row, others, session.now, session.zone, status, short=short))
 
 
 def _nodes_line(nodes: list[NodeRow]) -> str:

@@ -4,26 +4,53 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from threading import Timer
 
-from hpcbatch.cli.common import EndedError, Session, complain
+from hpcbatch.cli.common import EndedError, Session, complain, write_now
 from hpcbatch.client.pod_nodes import with_nodes
 from hpcbatch.client.submit import Submitted, submit
 from hpcbatch.dataclass import replace
 from hpcbatch.model.spec import Arrangement, Submission
+
+QUIET_S = 2.7
+"""A command that has had no answer for so long says that it goes on waiting."""
+_WAITS = {
+    "slurm": "{}: error: Slurm temporarily unable to accept job, sleeping and retrying",
+    "lsf": "LSF is processing your request. Please wait ...",
+}
+"""What the real commands say then; those of PBS say nothing."""
+_PBS_WAITS = "{}: the server has not answered yet, still waiting"
 
 
 def send(session: Session, submission: Submission, command: str, *, is_quiet: bool = False) -> Submitted:
     """Submit, and print the notes for the submitter."""
     check_strict(submission, command)
     submission = replace(submission, spec=with_nodes(session.api, session.namespace, submission.spec))
-    submitted = submit(session.api, session.namespace, submission)
+    dialect = submission.spec.dialect
+    with told_if_slow(dialect, command):
+        # sbatch tries again by itself, and in the queue it keeps its place
+        submitted = submit(session.api, session.namespace, submission, is_hasty=dialect != "slurm")
     tell(submission, command)
     if not is_quiet:
         tell_ignored((*submission.spec.ignored, *submitted.ignored), command, f"hpcbatch explain {submitted.job_id}")
     if submission.mail_note:
         _print_mail_notes(session, submission, command)
     return submitted
+
+
+@contextmanager
+def told_if_slow(dialect: str, command: str) -> Iterator[None]:
+    """The user is, that the command goes on waiting. From a thread: whatever it waits for."""
+    text = _WAITS.get(dialect, _PBS_WAITS).format(command)
+    timer = Timer(QUIET_S, write_now, (f"{text}\n",))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _print_mail_notes(session: Session, submission: Submission, command: str) -> None:

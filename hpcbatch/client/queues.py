@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from hpcbatch.model.custom_resource import CustomResource
     from hpcbatch.model.mail import MailConfig
     from hpcbatch.model.preemption import PreemptionConfig
-    from hpcbatch.model.priority import PriorityConfig
+    from hpcbatch.model.priority import PriorityConfig, ShortJobs
     from hpcbatch.model.row import NodeRow
 
 
@@ -154,6 +154,16 @@ def list_settings(api: Api) -> Mapping[str, int]:
     from hpcbatch.api.queuelist import settings_from_json
 
     return settings_from_json(published(api))
+
+
+def read_short_first(api: Api) -> ShortJobs | None:
+    """Which jobs go first at this site; None: none."""
+    from hpcbatch.model.priority import ShortJobs
+
+    settings = list_settings(api)
+    if "shortSeconds" not in settings:
+        return None
+    return ShortJobs(walltime_s=settings["shortSeconds"], delay_s=settings["shortDelaySeconds"])
 
 
 def list_features(api: Api) -> list[str]:

@@ -8,7 +8,7 @@ import os
 import time
 from contextlib import suppress
 
-from hpcbatch.api.names import ENVIRONMENT_KEY, SCRIPT_KEY, SECRET_TYPE
+from hpcbatch.api.names import ENVIRONMENT_KEY, HASTY_ANNOTATION, SCRIPT_KEY, SECRET_TYPE
 from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import BATCHJOBS, SECRETS, Resource
 from hpcbatch.api.transport import LostError
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 ADMISSION_S = 20.0
 _MAX_SECRET = 1 << 20  # bytes; Kubernetes refuses larger Secrets
 _CREATE_S = 5.0
+_BUSY = "Busy"  # model.refusal.BUSY, without its module
 
 
 class Submitted(NamedTuple):
@@ -50,13 +51,19 @@ class Submitted(NamedTuple):
 
 
 def submit(
-    api: Api, namespace: str, submission: Submission, *, timeout_s: float = ADMISSION_S, test_only: bool = False
+    api: Api,
+    namespace: str,
+    submission: Submission,
+    *,
+    timeout_s: float = ADMISSION_S,
+    test_only: bool = False,
+    is_hasty: bool = False,
 ) -> Submitted:
     """Create the record and wait until the controller has admitted it. With `test_only` it is refused in any case:
-    TEST_ONLY says when it would start.
+    TEST_ONLY says when it would start. `is_hasty`: where many wait, rather hear so after some seconds than wait, too.
 
-    Raises RefusedError if it was refused, UnreachableError if no reply came in time; then, and when the wait is
-    interrupted, nothing is left behind. A lost connection never makes two jobs: the names are chosen here.
+    Raises RefusedError if it was refused, UnreachableError if no reply came in time or too many wait; then, and when
+    the wait is interrupted, nothing is left behind. A lost connection never makes two jobs: the names are chosen here.
     """
     name = f"{submission.spec.dialect}-{random_id(10)}"
     secret = submission_secret(name, submission)
@@ -65,6 +72,8 @@ def submit(
     job = to_manifest(
         submission.spec, name=name, submission_secret=name, export_none=submission.export_none, test_only=test_only
     )
+    if is_hasty:
+        job["metadata"]["annotations"] = {HASTY_ANNOTATION: "true"}
     _check_text(job)
     is_begun = False
     try:
@@ -82,6 +91,9 @@ def submit(
     status = handled["status"]
     if refusal := status.get("refusal"):
         _remove(api, namespace, name)
+        if refusal.get("code") == _BUSY:
+            why = refusal.get("message", "")
+            raise UnreachableError(f"the server is busy ({why}): the job was not submitted, try again")
         raise RefusedError(refusal.get("code", ""), refusal.get("message", ""))
     is_array = submission.spec.array is not None
     ignored = tuple(map(str, status.get("ignored") or ()))
@@ -156,7 +168,7 @@ def _await_reply(api: Api, created: Object, timeout_s: float) -> Object:
         raise HpcBatchError("the job was removed while it was being submitted") from None
     if not _has_reply(seen):
         raise UnreachableError(
-            f"hpcbatch's controller did not answer within {timeout_s:.0f} seconds: the job was not submitted"
+            f"hpcbatch's controller did not answer within {timeout_s:.0f} seconds: the job was not submitted, try again"
         )
     return seen
 

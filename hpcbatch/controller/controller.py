@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -13,11 +12,12 @@ from hpcbatch.api.port import Api, Object, WatchEvent
 from hpcbatch.api.resources import BATCHJOBS, NAMESPACES, PODS, QUEUES
 from hpcbatch.controller.archive import Archive
 from hpcbatch.controller.arrays import Arrays
+from hpcbatch.controller.decisions import Decisions
 from hpcbatch.controller.deliveries import Deliveries
 from hpcbatch.controller.dependents import Dependents
 from hpcbatch.controller.ended import Ended
 from hpcbatch.controller.exchanges import Exchanges
-from hpcbatch.controller.intake import REFUSED_KEPT_S, Intake, state_of
+from hpcbatch.controller.intake import REFUSED_KEPT_S, Intake, lane_of, state_of
 from hpcbatch.controller.job_pods import JobPods
 from hpcbatch.controller.let_in import LetIn
 from hpcbatch.controller.license_gate import LicenseGate
@@ -36,7 +36,7 @@ from hpcbatch.controller.past_usage import PastUsage
 from hpcbatch.controller.plan_gate import PlanGate
 from hpcbatch.controller.pod_cpus import PodCpus
 from hpcbatch.controller.pod_requests import PodRequests
-from hpcbatch.controller.records import Admitted, record_of, remove, write_status
+from hpcbatch.controller.records import Admitted, record_of, write_status
 from hpcbatch.controller.refused_pods import RefusedPods
 from hpcbatch.controller.requests import Requests
 from hpcbatch.controller.reservation_desk import ReservationDesk
@@ -54,28 +54,17 @@ from hpcbatch.errors import ConflictError, NotFoundError
 from hpcbatch.history.store import HistoryStore
 from hpcbatch.model.labels import JOB_ID_LABEL
 from hpcbatch.model.queue_switches import Switches, switches_of
-from hpcbatch.model.record import JobRecord, JobStatus
 from hpcbatch.model.site import QueueConfig, SiteConfig
-from hpcbatch.model.state import WAITING, JobState, Reason
+from hpcbatch.model.state import JobState
 from hpcbatch.policy.array_gate import array_gate, in_route
-from hpcbatch.policy.deadlines import with_grant_of, without_grant
 from hpcbatch.policy.decide import decide
-from hpcbatch.policy.observed import Decision, Observed
-from hpcbatch.policy.preempted import sooner
-from hpcbatch.policy.settled import is_settled
 from hpcbatch.record.state import state_of as job_state_of
-from hpcbatch.volcano import job_names
 
-_LOG = logging.getLogger(__name__)
-_WAITING_LOOK_S = 30.0  # how often the numbers in a waiting job's reason are refreshed
 _REMOVED_S = 0.1  # how much later than what we remove of an ended job the record comes that says so
-_COMMAND_AGAIN_S = 5.0  # Volcano may be killed between taking a Command and carrying it out
 _HUNG_S = 300.0  # far more than all of a job's API requests take if each times out
 _SITE_LOOK_S = 0.5
 _NODES_S = 5.0  # how long jobs wait at the start for what nodes have by other objects, not to be taken for impossible
 _WORKERS = 2
-_OF_PLAN = frozenset({Reason.PRIORITY, Reason.LIMIT, Reason.RESERVED, Reason.MAINTENANCE, Reason.RESERVATION})
-"""What the plan keeps back: it wakes those jobs by itself."""
 
 Key = tuple[str, str]
 
@@ -104,7 +93,7 @@ class Controller:
         good, and may raise ApiError.
         """
         self._api = api
-        self._queue: WorkQueue[Key] = WorkQueue(supersedes=True)
+        self.work: WorkQueue[Key] = WorkQueue(supersedes=True, lane=lambda key: lane_of(key, self._batchjobs.get(*key)))
         self._by_number: dict[str, Key] = {}
         self._own_writes = OwnWrites()
         self._batchjobs = Informer(api, BATCHJOBS, on_event=self._on_batchjob)
@@ -136,7 +125,7 @@ class Controller:
             key_of=self._key_of,
             ended=self._from_history,
             ended_member=self._member_from_history,
-            wake=self._queue.add,
+            wake=self.work.add,
             is_ours=self._shard.has,
         )
         rooms = NodeRooms(self._nodes, self._pods)
@@ -156,19 +145,19 @@ class Controller:
             api,
             self._batchjobs,
             take_numbers=self._intake.numbers.take_many,
-            wake=self._queue.add_after,
+            wake=self.work.add_after,
             wrote=self._own_writes.add,
         )
         self._set_aside = SetAside(
-            api, self._batchjobs, self._queue, refuse=self._intake.refuse, wrote=self._own_writes.add
+            api, self._batchjobs, self.work, refuse=self._intake.refuse, wrote=self._own_writes.add
         )
-        self._archive = (
+        self.archive = (
             None
             if history is None
             else Archive(api, history, self._batchjobs, self._sites, is_history_served, settle=settle)
         )
         self.mailer = Mailer(api, lambda: self._site.mail if self.has_site else None, settle=settle)
-        self._usage = LiveUsage(read_log, self._job_pods.running, self._queue.add) if read_log else None
+        self._usage = LiveUsage(read_log, self._job_pods.running, self.work.add) if read_log else None
         self._pod_cpus = PodCpus(api)
         self._plan = PlanGate(
             self._batchjobs,
@@ -177,7 +166,7 @@ class Controller:
             nodes=self._nodes,
             rooms=rooms,
             usage=PastUsage(self._batchjobs, history),
-            wake=self._queue.add_after,
+            wake=self.work.add_after,
             is_ours=self._shard.has,
             suspends=lambda: not self._pod_cpus.why_none,
             lone_pods=LonePods(self._volcano_queues, self._nodes) if makes_pods else None,
@@ -191,11 +180,10 @@ class Controller:
             batchjobs=self._batchjobs,
             nodes=self._nodes,
             mailer=self.mailer,
-            wake=self._queue.add,
+            wake=self.work.add,
         )
-        self._pod_requests = PodRequests(api, self._job_pods, self._sites)
         self._routes = Routes(api, self._intake, self._sites, self._own_writes.add)
-        exchanges = Exchanges(self._batchjobs, self._plan.exact_rank, wake=self._queue.add)
+        exchanges = Exchanges(self._batchjobs, self._plan.exact_rank, wake=self.work.add)
         self._requests = Requests(self._intake, self._sites, exchanges)
         self._observer = Observer(
             api,
@@ -213,8 +201,7 @@ class Controller:
             pod_cpus=self._pod_cpus,
             may_go_on=self._plan.may_go_on,
         )
-        self._statuses = Statuses(api, self._own_writes, wake=self._queue.add, mail=self.mailer.look)
-        self._licenses = LicenseGate(self._volcano_jobs, wake=self._queue.add)
+        self._licenses = LicenseGate(self._volcano_jobs, wake=self.work.add)
         self._let_in = LetIn(api, self._sites) if makes_pods else None
         self._runs = Runs(
             api,
@@ -228,11 +215,23 @@ class Controller:
             let_in=self._let_in,
             wrote=self._own_writes.add,
         )
+        self._decisions = Decisions(
+            api,
+            runs=self._runs,
+            plan=self._plan,
+            licenses=self._licenses,
+            volcano_jobs=self._volcano_jobs,
+            job_pods=self._job_pods,
+            pod_requests=PodRequests(api, self._job_pods, self._sites),
+            pod_cpus=self._pod_cpus,
+            start_bar=self._start_bar,
+            statuses=Statuses(api, self._own_writes, wake=self.work.add, mail=self.mailer.look),
+        )
         self._open_requests = OpenRequests(api, self._requests, self._observer, self._runs, self._own_writes)
         self._ended = Ended(
             api,
             self._sites,
-            archive=self._archive,
+            archive=self.archive,
             mailer=self.mailer,
             deliveries=Deliveries(api, self._volcano_jobs.informer),
             job_pods=self._job_pods,
@@ -257,15 +256,8 @@ class Controller:
         ]
         self._stopping = threading.Event()
         sweeper = Sweeper(api, self._sites, self._batchjobs, self._namespaces, self._stopping)
-        self._threads += [self._plan.thread]
-        if self._shard.is_main:
-            self._threads += [sweeper.thread, self._desk.thread]
-        if self._archive is not None:
-            self._threads.append(self._archive.thread)
-        if self._usage is not None:
-            self._threads.append(self._usage.thread)
-        if self._let_in is not None:
-            self._threads.append(self._let_in.thread)
+        parts = (self._plan, *((sweeper, self._desk) if self._shard.is_main else ()))
+        self._threads += [part.thread for part in (*parts, self.archive, self._usage, self._let_in) if part is not None]
 
     def start(self) -> None:
         self._sites.start()
@@ -279,7 +271,7 @@ class Controller:
 
     def stop(self) -> None:
         self._stopping.set()
-        for part in (self._archive, self._usage, self._let_in, self._queue, self._plan, self._desk, self._own_gangs):
+        for part in (self.archive, self._usage, self._let_in, self.work, self._plan, self._desk, self._own_gangs):
             if part is not None:
                 part.stop()
         for informer in self._informers:
@@ -303,7 +295,7 @@ class Controller:
     @property
     def problem(self) -> str:
         """Why it cannot work until it is restarted; "" if it can."""
-        longest_s = self._queue.longest_s()
+        longest_s = self.work.longest_s()
         return f"a job has been worked on for {longest_s:.0f} s" if longest_s > _HUNG_S else self.failure
 
     @property
@@ -316,14 +308,6 @@ class Controller:
         dead += [informer.name for informer in self._informers if informer.has_died]
         dead += [*self._nodes.dead, *self.mailer.dead, *([] if self._own_gangs is None else self._own_gangs.dead)]
         return f"threads have ended: {', '.join(dead)}" if dead else ""
-
-    @property
-    def archive(self) -> Archive | None:
-        return self._archive
-
-    @property
-    def work(self) -> WorkQueue[Key]:
-        return self._queue
 
     def count_by_state(self) -> Mapping[str, int]:
         """BatchJobs by `status.state`; unadmitted ones count as Submitted."""
@@ -341,7 +325,7 @@ class Controller:
         finally:  # a client waits for a reply even if the record is broken
             is_ours = event.type != "DELETED" and self._shard.has(event.object)
             if is_ours and not self._own_writes.is_settled(event.object):
-                self._queue.add(object_key(event.object))
+                self.work.add(object_key(event.object))
 
     def _note(self, event: WatchEvent) -> None:
         key = object_key(event.object)
@@ -367,10 +351,10 @@ class Controller:
         return self._by_number.get(str(number))
 
     def _from_history(self, number: int) -> Object | None:
-        return None if self._archive is None else self._archive.ended(number)
+        return None if self.archive is None else self.archive.ended(number)
 
     def _member_from_history(self, array: int, name: str) -> Object | None:
-        return None if self._archive is None else self._archive.ended_member(array, name)
+        return None if self.archive is None else self.archive.ended_member(array, name)
 
     def _on_part(self, event: WatchEvent, after_s: float = 0.0) -> None:
         if event.type == "DELETED":
@@ -389,7 +373,7 @@ class Controller:
 
     def _look_at_number(self, number: str, namespace: str, after_s: float = 0.0) -> None:
         if (key := self._by_number.get(number)) is not None and key[0] == namespace:
-            self._queue.add_after(key, after_s)
+            self.work.add_after(key, after_s)
 
     def _on_volcano_job(self, event: WatchEvent) -> None:
         if self._own_gangs is not None:
@@ -435,14 +419,14 @@ class Controller:
         if self._shard.name is not None and queues != self._queues_seen:
             self._queues_seen = queues
             for obj in self._batchjobs.items():  # others may be ours now
-                self._queue.add(object_key(obj))
+                self.work.add(object_key(obj))
         self._look_at_waiting()
 
     def _look_at_waiting(self) -> None:
         """Queue the jobs that wait: they may wait for their queue, or it no longer starts them."""
         for obj in self._batchjobs.items():
             if obj.get("status", {}).get("state") == JobState.QUEUED:
-                self._queue.add(object_key(obj))
+                self.work.add(object_key(obj))
 
     # Workers
 
@@ -452,22 +436,22 @@ class Controller:
                 return
         self._nodes.wait_for_more(_NODES_S)
         while not self._stopping.is_set():
-            key = self._queue.get()
+            key = self.work.get()
             if key is None:
                 return
             try:
                 look_again_s = self._reconcile(key)
             except (ConflictError, NotFoundError):
-                self._queue.retry(key)
+                self.work.retry(key)
             except Exception as error:
                 self._set_aside.failed(key, error)
             else:
-                self._queue.forget(key)
+                self.work.forget(key)
                 self._set_aside.handled(key)
                 if look_again_s is not None:
-                    self._queue.add_after(key, look_again_s)
+                    self.work.add_after(key, look_again_s)
             finally:
-                self._queue.done(key)
+                self.work.done(key)
 
     def _reconcile(self, key: Key) -> float | None:
         obj = self._batchjobs.get(*key)
@@ -482,6 +466,8 @@ class Controller:
         if "jobId" not in obj.get("status", {}):
             if "memberOf" in obj["spec"]:
                 self._arrays.check(obj)
+                return REFUSED_KEPT_S
+            if self._intake.is_busy(obj, len(self.work), self.work.waited_s(key)):
                 return REFUSED_KEPT_S
             obj = self._intake.admit(obj)
             if obj is None:
@@ -502,11 +488,11 @@ class Controller:
             return late_s
         if admitted.record.status.altered and seen.volcano_job is not None and not any(pod.node for pod in seen.pods):
             seen = replace(seen, is_outdated=not self._runs.refresh(admitted))
-        return self._carry_out(admitted, seen, decide(seen))
+        return self._decisions.carry_out(admitted, seen, decide(seen))
 
     def _reconcile_array(self, job: Admitted) -> float | None:
         gate = in_route(array_gate(job.record, self._dependents, datetime.now(UTC)), self._routes.queue_of(job))
-        gate = replace(gate, status=self._ranked(job.record, gate.status))
+        gate = replace(gate, status=self._plan.ranked(job.record, gate.status))
         if gate.status != job.record.status:
             written = write_status(self._api, job.obj, replace(job.record, status=gate.status))
             self._own_writes.add(written)
@@ -515,67 +501,3 @@ class Controller:
             job = Admitted(written, record_of(written))
         look_again_s = self._arrays.reconcile(job.obj, job.record, gate.obstacle, gate.ready)
         return min((s for s in (look_again_s, gate.look_again_s) if s is not None), default=None)
-
-    def _ranked(self, record: JobRecord, status: JobStatus) -> JobStatus:
-        """With the priority that a waiting job has now."""
-        return replace(status, rank=self._plan.rank_of(record)) if status.state in WAITING else status
-
-    # Running
-
-    def _carry_out(self, job: Admitted, seen: Observed, decision: Decision) -> float | None:
-        record, namespace = job.record, job.record.namespace
-        name = job_names.job_name(record.job_id)
-        volcano_job = name if seen.volcano_job is not None and not seen.volcano_job.is_deleting else job.volcano_job
-        if decision.terminate and (left_s := self._pod_requests.announce_end(job, seen)):
-            decision = replace(decision, terminate=False, look_again_s=left_s)
-        if decision.terminate:
-            self._volcano_jobs.terminate(namespace, name)
-            again_s = decision.look_again_s or _COMMAND_AGAIN_S
-            decision = replace(decision, look_again_s=min(again_s, _COMMAND_AGAIN_S))
-        if decision.let_start:
-            first = next(pod for pod in seen.pods if pod.index == 0)
-            # one that was altered meanwhile, to run only once, has the word but no bar yet
-            has_word = record.spec.rerunnable and first.has_word
-            decision = replace(decision, let_start=has_word or self._start_bar.let_start(record, first.uid))
-        for pod in decision.give_up:
-            _LOG.warning("pod %s/%s is given up: node %s does not answer", namespace, pod.name, pod.node)
-            remove(self._api, PODS, pod.name, namespace, uid=pod.uid, grace_period_s=0)
-        if decision.create:
-            job, obstacle = self._runs.create(job)
-            record = job.record
-            if obstacle is None:
-                volcano_job = name
-                decision = replace(decision, status=with_grant_of(record.status, decision.status))
-            else:
-                status = replace(without_grant(decision.status), reason=obstacle.reason, message=obstacle.message)
-                # who goes first is a matter of the plan, which wakes those that it concerns
-                looks_s = [] if obstacle.reason in _OF_PLAN else [_WAITING_LOOK_S]
-                looks_s += [] if decision.look_again_s is None else [decision.look_again_s]
-                decision = replace(decision, status=status, look_again_s=min(looks_s, default=None))
-        elif seen.volcano_job is None:
-            self._licenses.give_back(record.job_id)
-            self._plan.give_back(record)
-        record_now = replace(record, status=decision.status)
-        status = self._pod_requests.pass_on(job, seen, record_now, let_start=decision.let_start)
-        is_alone = status == decision.status
-        decision = replace(decision, status=self._ranked(record, self._plan.shown(record, status)))
-        is_waiting = decision.delete and seen.volcano_job is not None and not seen.volcano_job.is_final
-        if is_waiting and not self._start_bar.withdraw(record, in_part=seen.is_partial and seen.awaits_word):
-            return LAG_S
-        if decision.delete:
-            volcano_job = ""  # written first: after a kill the next look decides the same again
-        if decision.status != record.status or volcano_job != job.volcano_job:
-            now, is_last = replace(record, status=decision.status), is_alone and is_settled(decision)
-            if (not_yet_s := self._statuses.write(job, now, volcano_job, is_settled=is_last)) is not None:
-                return not_yet_s
-        if record.status.state is JobState.SUSPENDED:
-            cpus_s = self._pod_cpus.carry_out(job, decision.status, self._job_pods.running(job.obj), seen.now)
-            decision = replace(decision, look_again_s=sooner(decision.look_again_s, cpus_s))
-        if decision.delete and seen.volcano_job is not None:
-            self._volcano_jobs.remove(record, seen.volcano_job.uid)
-            self._job_pods.forget_ended(job.key)
-            if any(pod.is_refused for pod in seen.pods) and not decision.status.state.is_final:
-                self._plan.was_refused(record, seen.volcano_job.uid)
-        if decision.look_again_s is None and decision.status.reason in {Reason.RESOURCES, Reason.NEVER_FITS}:
-            return _WAITING_LOOK_S
-        return decision.look_again_s

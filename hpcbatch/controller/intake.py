@@ -9,7 +9,7 @@ from itertools import chain, product
 from typing import Any
 
 from hpcbatch.api.informer import Informer
-from hpcbatch.api.names import SECRET_TYPE
+from hpcbatch.api.names import HASTY_ANNOTATION, SECRET_TYPE
 from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import BATCHJOBS, NAMESPACES, QUEUES, SECRETS
 from hpcbatch.controller.dependents import Dependents
@@ -28,7 +28,7 @@ from hpcbatch.model.foreseen import Foreseen
 from hpcbatch.model.layout import counted
 from hpcbatch.model.queue_switches import Switches, switches_of
 from hpcbatch.model.record import JobRecord, JobStatus
-from hpcbatch.model.refusal import RefusalCode
+from hpcbatch.model.refusal import BUSY, RefusalCode
 from hpcbatch.model.site import QueueConfig, SiteConfig
 from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.state import JobState, Reason
@@ -56,7 +56,16 @@ from hpcbatch.record.batchjob import altered_spec, spec_from_json
 from hpcbatch.site.identity import Identity, identity_of
 from hpcbatch.units import parse_rfc3339
 
+_CROWD, _PATIENCE_S = 32, 2.0
 REFUSED_KEPT_S = 60.0  # the waiting client removes the record long before
+
+
+def lane_of(key: tuple[str, str], obj: Object | None) -> tuple[str, bool]:
+    """Users take turns, and what a user submits with what concerns their other jobs: nobody waits for the many jobs of
+    another, nor a command for the many of its user. `obj`: the BatchJob of that name, if there is one.
+    """
+    is_new = obj is not None and "jobId" not in obj.get("status", {}) and "memberOf" not in obj["spec"]
+    return key[0], is_new
 
 
 class Intake:
@@ -84,6 +93,14 @@ class Intake:
         self.dependents = dependents
         self.numbers = JobNumbers(api, highest_ended)
         self.standings = Standings(batchjobs)
+
+    def is_busy(self, obj: Object, others: int, waited_s: float) -> bool:
+        """Whether the job is refused because so many wait: if it has waited too long for who submits it."""
+        is_hasty = HASTY_ANNOTATION in (obj["metadata"].get("annotations") or {})
+        if not is_hasty or others < _CROWD or waited_s < _PATIENCE_S:
+            return False
+        self.refuse(obj, BUSY, f"{others} wait")
+        return True
 
     def admit(self, obj: Object) -> Object | None:
         """The admitted BatchJob; None if it was refused."""

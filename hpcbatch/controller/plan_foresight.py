@@ -25,7 +25,7 @@ def foresee(world: PlanWorld, record: JobRecord, most: int, now_s: float) -> Exp
         return None
     if record.spec.begin_time is not None:
         job = replace(job, earliest_s=record.spec.begin_time.timestamp())
-    plan = make_plan(world.snapshot([*_first(world, most), job], now_s))
+    plan = make_plan(world.snapshot([*_first(world, most), world.as_ordered(job)], now_s))
     released = next((one for one in plan.releases if one.job_id == job.job_id), None)
     if released is not None:
         return Expected(start_s=now_s, shape=released.shape, places=released.places)
@@ -35,4 +35,5 @@ def foresee(world: PlanWorld, record: JobRecord, most: int, now_s: float) -> Exp
 
 
 def _first(world: PlanWorld, most: int) -> list[WaitingJob]:
-    return nsmallest(most, world.waiting.values(), key=lambda job: (job.order, job.job_id))
+    waiting = map(world.as_ordered, world.waiting.values())
+    return nsmallest(most, waiting, key=lambda job: (job.order, job.job_id))

@@ -153,8 +153,9 @@ class PlanGate:
 
     def on_volcano_job(self, event: WatchEvent) -> None:
         with self._lock:
-            self._world.on_volcano_job(event)
-        self._changed.set()
+            has_changed = self._world.on_volcano_job(event)
+        if has_changed:
+            self._changed.set()
 
     def on_pod(self, event: WatchEvent) -> None:
         with self._lock:
@@ -188,8 +189,8 @@ class PlanGate:
             return blocked if is_blocked else None
         with self._lock:
             self._world.refresh(time.time())
-            if job_id in self._world.released:
-                return None
+            if (released := self._world.released.get(job_id)) is not None:
+                return blocked if released.is_taken_back else None
             if is_blocked:
                 return blocked
             self._world.blocked.discard(job_id)
@@ -255,8 +256,17 @@ class PlanGate:
     def shown(self, record: JobRecord, status: JobStatus) -> JobStatus:
         """`status`, with when and where the plan starts a waiting job, and who ends for it."""
         start, nodes = self.forecast(record) if status.state is JobState.QUEUED else Forecast()
-        status = replace(status, planned_start=start, planned_nodes=nodes)
+        status = replace(status, planned_start=start, planned_nodes=nodes, due_since=self._due_since(record, status))
         return replace(status, preempting=self._preempting(record, status))
+
+    def _due_since(self, record: JobRecord, status: JobStatus) -> datetime | None:
+        if status.state is not JobState.QUEUED:
+            return None if status.state in WAITING else status.due_since
+        with self._lock:
+            if self._sites.in_force.config.short_first is None:
+                return None
+            self._world.refresh(time.time())
+            return self._world.due_since(record)
 
     def _forecast(self, record: JobRecord) -> Forecast:
         job_id = plan_id(record.job_id)
@@ -286,9 +296,11 @@ class PlanGate:
         start, nodes = forecast(expected, time.time())
         return found if start is None else found._replace(start=start, nodes=tuple(nodes.split(",")))
 
-    def rank_of(self, record: JobRecord) -> int | None:
-        """The priority that a waiting job shows; what the record shows already, where that is about right."""
-        return self._ranks.shown(record)
+    def ranked(self, record: JobRecord, status: JobStatus) -> JobStatus:
+        """`status` with the priority that a waiting job shows: that of now, or what its record has, where that is about
+        right.
+        """
+        return replace(status, rank=self._ranks.shown(record)) if status.state in WAITING else status
 
     def exact_rank(self, record: JobRecord) -> float | None:
         return self._ranks.exact(record)
@@ -299,7 +311,8 @@ class PlanGate:
             found = self._world.released.get(plan_id(record.job_id))
         if found is None:
             return record
-        return replace(record, status=with_grant_of(found.record.status, record.status))
+        status = with_grant_of(found.record.status, record.status)
+        return replace(record, status=replace(status, due_since=self._due_since(record, status)))
 
     def withdrawn(self, record: JobRecord) -> Waiting | None:
         """Why the job's Volcano Job, which has no nodes, is to go; None if it is not."""
@@ -470,7 +483,7 @@ class PlanGate:
             if self._may_estimate():
                 self._estimate()
             self._withdraw()
-            starting = [*self._releases, *self._preemptions]
+            starting = [*self._releases, *self._preemptions, *self._world.newly_due()]
             now = [self._world.keys[job_id] for job_id in starting if job_id in self._world.waiting]
             now += [self._world.keys[job_id] for job_id in self._world.claims.untold()]
             now += [self._world.keys[one] for one in self._world.going_on.jobs if going_on_id(one) in self._releases]
@@ -493,12 +506,14 @@ class PlanGate:
 
     def _withdraw(self) -> None:
         """Choose those of the jobs that Volcano does not start whose place others get, or that it can never start
-        where they are pinned, or that keep some nodes without having all.
+        where they are pinned, or that keep some nodes without having all, or that limits count while they hold others
+        back.
         """
         chosen: dict[str, Waiting] = {}
-        for job_id, released in self._world.released.items():
-            is_kept = released.is_pinned or bool(released.pods)
-            if released.is_stalled and released.waits and (job_id in self._plan.held or is_kept):
+        stalled = [(job_id, one) for job_id, one in self._world.released.items() if one.is_stalled and one.waits]
+        is_limited = bool(stalled) and any(held.limit is not None for held in self._plan.held.values())
+        for job_id, released in stalled:
+            if is_limited or job_id in self._plan.held or released.is_pinned or released.pods:
                 chosen[job_id] = Waiting(reason=Reason.RESOURCES, message=self._stalled(released))
         for job_id in chosen.keys() - self._withdrawn.keys():
             _LOG.warning("job %s: %s; it is planned anew", job_id, chosen[job_id].message)

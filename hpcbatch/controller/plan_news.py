@@ -11,6 +11,7 @@ from hpcbatch.model.state import WAITING, JobState
 _SHOWN: Final = frozenset(
     {
         "cpuUsedSeconds",
+        "dueSince",
         "hosts",
         "maxRssBytes",
         "message",

@@ -7,6 +7,7 @@ Volcano Job, whose annotation says where it was planned. Not safe for threads: t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
 
 from hpcbatch.api.informer import Informer, object_key
 from hpcbatch.api.port import Object, WatchEvent
@@ -19,6 +20,15 @@ from hpcbatch.controller.plan_reservations import PlanReservations, names_in
 from hpcbatch.controller.records import record_of
 from hpcbatch.controller.released import Released
 from hpcbatch.controller.shapes import Shapes
+from hpcbatch.controller.short_jobs import (
+    SitesPlanner,
+    as_ordered,
+    due_since,
+    newly_due,
+    note_due,
+    planner_of,
+    times_of,
+)
 from hpcbatch.dataclass import replace
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.accounts import Accounts, first_accounts
@@ -31,8 +41,7 @@ from hpcbatch.policy.going_on import DEPTH, LINE, going_on_id, job_that_goes_on
 from hpcbatch.policy.in_reservations import reservation_of
 from hpcbatch.policy.owners import Owners
 from hpcbatch.policy.plan.outcome import Plan
-from hpcbatch.policy.plan.planner import Planner
-from hpcbatch.policy.plan.snapshot import Limit, Node, Place, RunningJob, Shape, Snapshot, WaitingJob
+from hpcbatch.policy.plan.snapshot import JOBS, Limit, Node, Place, RunningJob, Shape, Snapshot, WaitingJob
 from hpcbatch.policy.planned import (
     beside_walltime_s,
     capability_limits,
@@ -41,6 +50,7 @@ from hpcbatch.policy.planned import (
     node_of,
     plan_id,
     running_job,
+    stalled_id,
     used_whole,
     waiting_job,
 )
@@ -108,7 +118,8 @@ class PlanWorld:
         self._changed_jobs: set[Key] = set()
         self._changed_nodes: set[str] = set()
         self._changed_released: set[str] = set()
-        self._planner = Planner(Snapshot(now_s=0.0))
+        self._short_times: tuple[float, float] | None = None
+        self._planner: SitesPlanner = planner_of(None, Snapshot(now_s=0.0))
         self.planned_s = 0.0
         self._reserved = PlanReservations()
         self.is_changed = True
@@ -121,10 +132,13 @@ class PlanWorld:
             members = (job_id for job_id, record in self.records.items() if is_member_of(record, array))
             self._changed_jobs.update(self.keys[job_id] for job_id in members)
 
-    def on_volcano_job(self, event: WatchEvent) -> None:
+    def on_volcano_job(self, event: WatchEvent) -> bool:
+        """Whether it is that of a job which has to do with the plan."""
         number = (event.object["metadata"].get("labels") or {}).get(JOB_ID_LABEL, "")
-        if (key := self.keys.get(number)) is not None:
+        key = self.keys.get(number)
+        if key is not None:
             self._changed_jobs.add(key)
+        return key is not None
 
     def on_node(self, event: WatchEvent) -> None:
         name = event.object["metadata"]["name"]
@@ -168,6 +182,7 @@ class PlanWorld:
             self._changed_jobs.update(map(object_key, found))
             return
         self._seen_base = base
+        self._choose_planner(site)
         self._owners, self._seen_site = Owners(accounts, site.accounting_enforce, site.partition_qos), site
         self.claims.rules = Preemptions(site, self._owners)
         self._changed_released.update(self.released)
@@ -180,6 +195,37 @@ class PlanWorld:
             self._planner.set_limits(self._all_limits())
             self.is_changed = True
         self._changed_jobs.update(object_key(obj) for obj in self._batchjobs.items())
+
+    def _choose_planner(self, site: SiteConfig) -> None:
+        if (times := times_of(site)) == self._short_times:
+            return
+        self._short_times, known = times, self.snapshot((), self._now_s)
+        self._planner = planner_of(times, replace(known, running=(), waiting=()))
+        for released in self.released.values():
+            note_due(self._planner, released.record, site)
+        for running in known.running:
+            self._planner.put_running(running)
+        for job_id, waiting in self.waiting.items():
+            note_due(self._planner, self.records[job_id], site)
+            self._planner.put_waiting(waiting)
+        for job in known.waiting:
+            self._planner.put_waiting(job)  # suspended ones that go on
+        for job_id, released in self.released.items():
+            if released.is_stalled and released.waits:
+                self._plan_anew(job_id, released)
+        self.is_changed = True
+
+    def due_since(self, record: JobRecord) -> datetime | None:
+        """What the record of a job is to say that waits, or is about to start."""
+        return due_since(self._planner, record)
+
+    def newly_due(self) -> frozenset[str]:
+        """Waiting jobs whose records do not say yet that they are due."""
+        return newly_due(self._planner)
+
+    def as_ordered(self, job: WaitingJob) -> WaitingJob:
+        """The job with its place in the order in which jobs start as things are now."""
+        return as_ordered(self._planner, job)
 
     # What has changed
 
@@ -228,8 +274,12 @@ class PlanWorld:
         self._note_key(number, key)
         state, has_one = JobState(status["state"]), bool(status.get("volcanoJob"))
         released = self.released.get(number)
-        if not has_one and released is not None and released.is_fresh:
-            return  # its Volcano Job is being made, whatever the record says, which may still show it as held
+        if not has_one and released is not None:
+            if released.is_fresh:
+                return  # its Volcano Job is being made, whatever the record says, which may still show it as held
+            if status.get("startTime") is None and self._has_volcano_job(key[0], released.record.job_id):
+                released.is_taken_back = True  # Volcano may still start what is just being deleted: its event comes
+                return
         if state is not JobState.QUEUED and not has_one and status.get("startTime") is None:
             self.forget(number)
             return
@@ -244,7 +294,7 @@ class PlanWorld:
             self._of_others.add(number)
         # a controller that was killed may have made one, but not written that down; that of one left out is removed
         is_new = not has_one and known is None and released is None and number not in self.blocked
-        is_adopted = is_new and self._has_volcano_job(record)
+        is_adopted = is_new and self._has_volcano_job(record.namespace, record.job_id)
         if has_one or is_adopted or state is not JobState.QUEUED:
             self.going_on.note(record, is_suspended=is_suspended(obj["spec"], record.status.run_count))
             self._keep_released(number, record, now_s)
@@ -254,8 +304,8 @@ class PlanWorld:
         else:
             self.put_waiting(record)
 
-    def _has_volcano_job(self, record: JobRecord) -> bool:
-        found = self._volcano_jobs.get(record.namespace, job_names.job_name(record.job_id))
+    def _has_volcano_job(self, namespace: str, job_id: int) -> bool:
+        found = self._volcano_jobs.get(namespace, job_names.job_name(job_id))
         return found is not None and "deletionTimestamp" not in found["metadata"]
 
     def _note_key(self, job_id: str, key: Key) -> None:
@@ -287,6 +337,7 @@ class PlanWorld:
         self._note_key(job_id, (record.namespace, record.object_name))
         if self.waiting.get(job_id) != wanted:
             self.waiting[job_id] = wanted
+            note_due(self._planner, record, site)
             self._planner.put_waiting(wanted)
             self.is_changed = True
         return True
@@ -399,7 +450,9 @@ class PlanWorld:
             *(released.record, placed, ends, owner), yields=yields, reservation=reservation, frees_cpus=frees_cpus
         )
         job = replace(job, uses=used_whole(released.shape, placed, released.places))
+        note_due(self._planner, released.record, self._site())
         if self._running.get(job_id) != job:
+            self._drop_running(stalled_id(job_id))
             self._running[job_id] = job
             self._planner.put_running(job)
             self.is_changed = True
@@ -475,9 +528,14 @@ class PlanWorld:
             self._planner.drop_job(going_on_id(job_id))
             # pods that still end there are nobody's from now on
             self._changed_nodes.update(pod.node for pod in released.pods)
+            self._drop_running(stalled_id(job_id))
             self._running.pop(job_id, None)
             self._planner.drop_job(job_id)
             self.is_changed = True
+
+    def _drop_running(self, name: str) -> None:
+        if self._running.pop(name, None) is not None:
+            self._planner.drop_job(name)
 
     # Jobs that Volcano does not start
 
@@ -492,13 +550,22 @@ class PlanWorld:
                     yield released
 
     def _plan_anew(self, job_id: str, released: Released) -> None:
-        """It waits again, behind all others, as long as Volcano does not start it."""
+        """It waits again, behind all others, as long as Volcano does not start it. Limits go on counting it, since
+        Volcano may do so at any moment.
+        """
         site = self._site()
         queue = site.queue(released.record.queue)
-        self._running.pop(job_id, None)
+        before = self._running.pop(job_id, None)
         self._planner.drop_job(job_id)
+        if before is not None:
+            uses = before.uses or used_whole(released.shape, before.placed, released.places)
+            counted = replace(before, job_id=stalled_id(job_id), placed={}, yields=None, uses=uses)
+            self._running[counted.job_id] = counted
+            self._planner.put_running(counted)
         if queue is not None and released.shape is not None:
-            self._planner.put_waiting(self._waiting_job(released.record, queue, is_last=True))
+            note_due(self._planner, released.record, site)
+            waiting = self._waiting_job(released.record, queue, is_last=True)
+            self._planner.put_waiting(replace(waiting, uses={JOBS: 0}))
         self.is_changed = True
 
     @property

@@ -6,14 +6,18 @@ import hashlib
 import json
 import threading
 from collections import OrderedDict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from hpcbatch.api.informer import Informer, object_key
 from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import BATCHJOBS, Resource
 from hpcbatch.errors import ConflictError, NotFoundError
+from hpcbatch.model.indices import Indices
 from hpcbatch.model.record import JobRecord
 from hpcbatch.record.batchjob import full_status_to_json, record_from
+from hpcbatch.record.state import state_of
 
 _REMEMBERED: Final = 128
 _read: OrderedDict[int, tuple[Object, JobRecord]] = OrderedDict()
@@ -95,3 +99,35 @@ def owner_reference(obj: Object) -> Object:
         "controller": True,
         "blockOwnerDeletion": True,
     }
+
+
+def unneeded(jobs: Iterable[Object], batchjobs: Informer) -> list[Object]:
+    """Those that nothing needs here any more: a member goes after its array has counted it, an array after its members,
+    because Kubernetes would remove them with it.
+    """
+    ready, arrays = [], []
+    for job in jobs:
+        status = job.get("status") or {}
+        if not (status.get("cleaned") and state_of(job).is_final):
+            continue
+        if "array" in job["spec"]:
+            arrays.append(job)
+        elif (member := job["spec"].get("memberOf")) is None or _is_counted(member, job, batchjobs):
+            ready.append(job)
+    if arrays:
+        peopled = {
+            (job["metadata"]["namespace"], job["spec"]["memberOf"]["arrayName"])
+            for job in batchjobs.items()
+            if "memberOf" in job["spec"]
+        }
+        ready += [job for job in arrays if object_key(job) not in peopled]
+    return ready
+
+
+def _is_counted(member: Object, job: Object, batchjobs: Informer) -> bool:
+    array = batchjobs.get(job["metadata"]["namespace"], member["arrayName"])
+    if array is None:
+        return True
+    status = (array.get("status") or {}).get("array") or {}
+    index = member["index"]
+    return not any(index in Indices.parse(status.get(key, "")) for key in ("pending", "active"))

@@ -34,6 +34,8 @@ class Released:
     """Its pods are being made anew, in the same places: those of the run before may still have their nodes."""
     restarts: int = 0
     is_stalled: bool = False
+    is_taken_back: bool = False
+    """The record has no Volcano Job any more, but the caches still show it."""
     is_pinned: bool = False
     is_lone: bool = False
     """Another scheduler than Volcano's places its only pod."""
@@ -63,7 +65,7 @@ class Released:
 
     def take_note_of_job(self, record: JobRecord, volcano_job: Object | None, now_s: float) -> None:
         """As the caches show it now. Where pods get their nodes one by one, a restarted job has to get them again."""
-        self.is_fresh, self.record = False, record
+        self.is_fresh, self.is_taken_back, self.record = False, False, record
         if volcano_job is not None:
             self.is_lone = is_given_away(volcano_job)
         view = None if volcano_job is None or not self.scheduler.may_bind_in_part else volcano_job_view(volcano_job)

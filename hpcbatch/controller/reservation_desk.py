@@ -22,7 +22,7 @@ from hpcbatch.controller.intake import Intake
 from hpcbatch.controller.mail import Mailer
 from hpcbatch.controller.plan_gate import PlanGate
 from hpcbatch.controller.plan_reservations import is_unended, names_in, upcoming
-from hpcbatch.controller.records import remove
+from hpcbatch.controller.records import record_of, remove
 from hpcbatch.controller.site_source import SiteSource
 from hpcbatch.dataclass import replace
 from hpcbatch.errors import ConflictError, HpcBatchError, NotFoundError
@@ -43,10 +43,11 @@ from hpcbatch.model.state import JobState
 from hpcbatch.policy.admission import with_one_alternative
 from hpcbatch.policy.in_reservations import reservations_of
 from hpcbatch.policy.plan.snapshot import Node, Part, Reservation, RunningJob
-from hpcbatch.policy.planned import parts_of, seconds
+from hpcbatch.policy.planned import parts_of, plan_id, seconds
 from hpcbatch.policy.recurrence import RuleError, TimeError, ZoneError, check_rule, count_of, times
 from hpcbatch.policy.replacing import Losing, is_replaced, placed_anew, with_stand_ins
-from hpcbatch.policy.reserving import DeniedError, Estate, Window, keep_chunks, keep_nodes
+from hpcbatch.policy.reserved import spec_of_job
+from hpcbatch.policy.reserving import DeniedError, Estate, Window, keep_chunks, keep_job, keep_nodes
 from hpcbatch.policy.views import is_ready, takes_pods
 from hpcbatch.policy.vocabulary import translate
 from hpcbatch.record.reservation import ReservationRecord, reservation_from, status_to_json
@@ -66,6 +67,9 @@ _WINDOWS: Final = 200
 """Of a repeated reservation so many times are held against those of others."""
 _DEGRADED_LOOK_S: Final = 60.0
 """A reservation that has lost a node asks for another one so often."""
+_JOB_SEEN_S: Final = 5.0
+"""How long the caches may lag behind the job of which a reservation is to be made, also those of a new controller."""
+_JOB_LOOK_S: Final = 0.1
 _OWNED: Final = frozenset({Flag.PURGE_COMP})
 """What a user's may be like; the other flags are for operators."""
 
@@ -90,6 +94,8 @@ class ReservationDesk:
         self._queue: WorkQueue[Key] = WorkQueue()
         self._takes_jobs: dict[str, bool] = {}
         """Of each node, by its last event."""
+        self._job_missed: dict[Key, float] = {}
+        """Since when the job has not been seen to run of which the reservation is to be made."""
         self.thread = threading.Thread(target=self._run, name="reservations", daemon=True)
 
     def stop(self) -> None:
@@ -112,8 +118,10 @@ class ReservationDesk:
     def on_reserved(self, names: frozenset[str]) -> None:
         """These are in force otherwise than before."""
         self._plan.on_site()
+        in_force = self._sites.reservations.records()
+        of_jobs = {str(one.spec.job) for one in in_force if one.status.id in names and one.spec.job is not None}
         for obj in self._batchjobs.items():
-            if is_unended(obj) and not names.isdisjoint(names_in(obj)):
+            if is_unended(obj) and (not names.isdisjoint(names_in(obj)) or obj["status"].get("jobId") in of_jobs):
                 self._wake(object_key(obj))
 
     def _jobs_of(self, name: str) -> Iterator[Object]:
@@ -146,13 +154,18 @@ class ReservationDesk:
         """Bring one Reservation forward. Returns the seconds until there may be something to do again."""
         obj = self._sites.reservations.informer.get(*key)
         if obj is None or "deletionTimestamp" in obj["metadata"]:
+            self._job_missed.pop(key, None)
             return None
         record, now = reservation_from(obj), datetime.now(UTC)
         self._mailer.look_at_reservation(obj, record)
         if record.spec.removed_by:
             return self._taken_away(obj, record, now)
         if record.generation != record.status.generation:
-            self._write(obj, self._decided(record, now))
+            decided = self._decided(record, now)
+            if decided is None:
+                return _JOB_LOOK_S
+            self._job_missed.pop(key, None)
+            self._write(obj, decided)
             return 0.0
         status = record.status
         if status.granted is None or status.start is None or status.end is None:
@@ -262,11 +275,14 @@ class ReservationDesk:
 
     # Grants
 
-    def _decided(self, record: ReservationRecord, now: datetime) -> ReservationStatus:
+    def _decided(self, record: ReservationRecord, now: datetime) -> ReservationStatus | None:
+        """None: the job that it is to be made of may be seen to run in a moment."""
         status = replace(record.status, generation=record.generation, changed=now, denial=None)
         try:
             return self._granted(record, replace(status, denial=None), now)
         except DeniedError as error:
+            if error.code is Denial.BAD_STATE and self._awaits_job((record.namespace, record.object_name)):
+                return None
             denied = Denied(code=error.code, message=str(error))
             status = replace(status, id=status.id or error.name)
         except RuleError as error:
@@ -287,10 +303,14 @@ class ReservationDesk:
     ) -> ReservationStatus:
         """`lost`: nodes instead of which it is to get others."""
         spec, owner = self._allowed(record)
+        job = spec.job if status.granted is None else None
+        if job is not None:
+            spec = self._of_job(spec, record.namespace, job)
         if not (spec.partition or spec.nodes or spec.chunks):
             spec = replace(spec, partition=self._sites.in_force.config.default_queue)
         check_rule(spec)
-        if spec.start < now - timedelta(seconds=_LATE_S) and (status.granted is None or not status.granted.start < now):
+        is_new = status.granted is None or not status.granted.start < now
+        if spec.start < now - timedelta(seconds=_LATE_S) and is_new and job is None:
             raise DeniedError(Denial.BAD_TIME)
         windows = [(seconds(one.start), seconds(one.end)) for one in islice(times(spec, now), _WINDOWS)]
         first = next(times(spec, now), None)
@@ -313,7 +333,9 @@ class ReservationDesk:
                 others=list(self._others(record, now)),
                 features=self._sites.in_force.config.node_properties,
             )
-            if lost:
+            if job is not None:
+                kept = keep_job(plan_id(job), estate)
+            elif lost:
                 inside = [job for job in running if job.reservation == name]
                 kept = self._replaced(Losing(spec, status.nodes, windows, inside), estate)
             else:
@@ -338,6 +360,21 @@ class ReservationDesk:
             index=first.number,
             count=count,
         )
+
+    def _awaits_job(self, key: Key) -> bool:
+        return time.monotonic() - self._job_missed.setdefault(key, time.monotonic()) < _JOB_SEEN_S
+
+    def _of_job(self, spec: ReservationSpec, namespace: str, number: int) -> ReservationSpec:
+        """`spec` as it is made of that job. Raises DeniedError."""
+        found = next((job for job in self._jobs_in(namespace) if job["status"].get("jobId") == str(number)), None)
+        record = None if found is None or found["spec"].get("deleteRequested") else record_of(found)
+        made = None if record is None else spec_of_job(spec, record, self._sites.in_force.config)
+        if made is None:
+            raise DeniedError(Denial.BAD_STATE)
+        return made
+
+    def _jobs_in(self, namespace: str) -> Iterator[Object]:
+        return (job for job in self._batchjobs.items() if job["metadata"]["namespace"] == namespace and is_unended(job))
 
     def _name(self, record: ReservationRecord, count: int | None) -> str:
         if record.spec.dialect != "pbs":

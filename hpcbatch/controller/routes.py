@@ -1,4 +1,6 @@
-"""Takes jobs on from routing queues, again and again until a destination takes them."""
+"""Takes jobs on: from routing queues, again and again until a destination takes them, and running ones into the
+reservations that were made of them.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +15,7 @@ from hpcbatch.controller.site_source import SiteSource
 from hpcbatch.dataclass import replace
 from hpcbatch.errors import ApiError, HpcBatchError, RefusedError, UnreachableError
 from hpcbatch.model.site import QueueConfig
+from hpcbatch.policy.reserved import made_of
 from hpcbatch.policy.routing import is_routed, rejected
 
 _LOG = logging.getLogger(__name__)
@@ -23,7 +26,12 @@ class Routes:
         self._api, self._intake, self._sites, self._wrote = api, intake, sites, wrote
 
     def move(self, job: Admitted) -> bool:
-        """Whether the job has left its routing queue, or ended in it. The event of the write leads to the next look."""
+        """Whether the job has left its routing queue, ended in it, or moved into its own reservation. The event of the
+        write leads to the next look.
+        """
+        if reservation := made_of(job.record, self._sites.in_force.config):
+            self._wrote(write_status(self._api, job.obj, replace(job.record, queue=reservation), job.volcano_job))
+            return True
         queue = self.queue_of(job)
         if queue is None or job.obj["spec"].get("deleteRequested") or not is_routed(queue, job.record.status.state):
             return False

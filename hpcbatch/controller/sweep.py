@@ -1,4 +1,4 @@
-"""Removes leftovers: submissions of killed clients, and records older than the site keeps them."""
+"""Removes leftovers: what killed clients have submitted, records older than the site keeps, the oldest of too many."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hpcbatch.api.informer import Informer
 from hpcbatch.api.names import SECRET_TYPE
 from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import BATCHJOBS, SECRETS
-from hpcbatch.controller.records import remove
+from hpcbatch.controller.records import remove, unneeded
 from hpcbatch.controller.site_source import SiteSource
 from hpcbatch.errors import ForbiddenError, HpcBatchError
 from hpcbatch.record.state import state_of
@@ -21,9 +21,11 @@ from hpcbatch.units import parse_rfc3339
 _LOG = logging.getLogger(__name__)
 _SUBMISSION_KEPT = timedelta(minutes=10)  # a Secret whose BatchJob never came
 _SWEEP_S = 300.0
-_SWEEP_MORE_S = 10.0
+_SWEEP_MORE_S, _SWEEP_SURPLUS_S = 10.0, 1.0
 HISTORY_AT_ONCE = 100
 """Records removed in one round: a long history that expires at once must not keep jobs from starting."""
+SURPLUS_WAIT = timedelta(minutes=1)
+"""Nobody is surprised that a job which has just ended is gone."""
 
 
 def sweep_submissions(api: Api, namespaces: Iterable[Object], now: datetime) -> None:
@@ -53,6 +55,19 @@ def sweep_history(api: Api, batchjobs: Iterable[Object], kept_s: int, now: datet
     return len(ended) > HISTORY_AT_ONCE
 
 
+def sweep_surplus(api: Api, batchjobs: Informer, most: int, now: datetime) -> int:
+    """Remove the oldest records of ended jobs of which there are more than `most`, some at a time: so many."""
+    ends = [(end, job) for job in batchjobs.items() if (end := _end_of(job)) is not None]
+    if len(ends) <= most:
+        return 0
+    ends.sort(key=lambda pair: pair[0])
+    oldest = [job for end, job in ends[: len(ends) - most] if end <= now - SURPLUS_WAIT]
+    gone = unneeded(oldest, batchjobs)[:HISTORY_AT_ONCE]
+    for metadata in (job["metadata"] for job in gone):
+        remove(api, BATCHJOBS, metadata["name"], metadata["namespace"], uid=metadata["uid"])
+    return len(gone)
+
+
 def _end_of(job: Object) -> datetime | None:
     """When the job ended; None while some of its objects are left to remove."""
     status = job.get("status") or {}
@@ -61,7 +76,7 @@ def _end_of(job: Object) -> datetime | None:
 
 
 class Sweeper:
-    """Does both now and then, until `stopping`."""
+    """Does all of it now and then, until `stopping`."""
 
     def __init__(
         self, api: Api, sites: SiteSource, batchjobs: Informer, namespaces: Informer, stopping: threading.Event
@@ -76,6 +91,7 @@ class Sweeper:
             pause_s = _SWEEP_S
             try:
                 sweep_submissions(self._api, self._namespaces.items(), datetime.now(UTC))
+                self._sweep_surplus()
                 if self._sweep_history(datetime.now(UTC)):
                     pause_s = _SWEEP_MORE_S
             except HpcBatchError as error:
@@ -88,3 +104,15 @@ class Sweeper:
         if not self._sites.is_in_force.is_set():
             return False
         return sweep_history(self._api, self._batchjobs.items(), self._sites.in_force.config.history_kept_s, now)
+
+    def _sweep_surplus(self) -> None:
+        """Until there are no more records than the site allows."""
+        removed = 0
+        while self._sites.is_in_force.is_set() and not self._stopping.is_set():
+            most = self._sites.in_force.config.most_records
+            some = sweep_surplus(self._api, self._batchjobs, most, datetime.now(UTC))
+            removed += some
+            if some < HISTORY_AT_ONCE or self._stopping.wait(_SWEEP_SURPLUS_S):
+                break
+        if removed:
+            _LOG.warning("removed the records of the %d oldest jobs: mostRecords allows %d", removed, most)

@@ -10,6 +10,7 @@ from datetime import datetime
 
 from hpcbatch.api.port import Object
 from hpcbatch.gang.reminder import Reminder
+from hpcbatch.typed import NamedTuple
 from hpcbatch.volcano.job_objects import controlling_job
 from hpcbatch.volcano.job_view import PodView, pod_view
 from hpcbatch.volcano.lifecycle import Evicted
@@ -28,12 +29,24 @@ class Memory:
         self.reminder = Reminder()
 
 
+class _Pod(NamedTuple):
+    """The newest state of a pod, and how the decisions see it, which each round asks for."""
+
+    pod: Object
+    view: PodView
+
+    @property
+    def version(self) -> int:
+        """Of one kind, resourceVersions are numbers that grow: etcd's revisions, and the engine's."""
+        return int(self.pod["metadata"]["resourceVersion"])
+
+
 class Known:
     """Thread-safe, but for the memories: only the one worker has them."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._pods: dict[Key, dict[str, Object]] = defaultdict(dict)
+        self._pods: dict[Key, dict[str, _Pod]] = defaultdict(dict)
         self._evicted: dict[str, list[Evicted]] = defaultdict(list)
         self._requests: dict[Key, deque[str]] = defaultdict(deque)
         self._memories: dict[str, Memory] = {}
@@ -61,20 +74,20 @@ class Known:
 
     def put_pod(self, key: Key, pod: Object) -> bool:
         """Keep the newest state of a pod; False if it says nothing new."""
-        name = pod["metadata"]["name"]
+        name, new = pod["metadata"]["name"], _Pod(pod, pod_view(pod))
         with self._lock:
             held = self._pods[key].get(name)
-            if held is not None and _version(held) >= _version(pod):
+            if held is not None and held.version >= new.version:
                 return False
-            self._pods[key][name] = pod
-        return held is None or pod_view(held) != pod_view(pod)
+            self._pods[key][name] = new
+        return held is None or held.view != new.view
 
     def drop_pod(self, key: Key, pod: Object, *, lost_at: datetime | None) -> None:
         """The pod is gone. `lost_at`: its job is still there, and may have lost it by somebody else's doing."""
         meta = pod["metadata"]
         with self._lock:
             held = self._pods[key].get(meta["name"])
-            if held is not None and held["metadata"]["uid"] == meta["uid"]:
+            if held is not None and held.view.uid == meta["uid"]:
                 del self._pods[key][meta["name"]]
             if not self._pods[key]:
                 del self._pods[key]
@@ -84,23 +97,19 @@ class Known:
 
     def pods(self, key: Key, uid: str) -> list[PodView]:
         """Those of the job with that uid."""
-        return [pod_view(pod) for pod in self._pods_of(key, uid)]
+        return [each.view for each in self._pods_of(key, uid)]
 
     def without_node(self, key: Key, uid: str, *, least: int) -> frozenset[str]:
         """Uids of its pods that have no node; none as long as fewer than `least` are there."""
-        alive = [
-            pod
-            for pod in self._pods_of(key, uid)
-            if "deletionTimestamp" not in pod["metadata"] and pod_view(pod).is_alive
-        ]
+        alive = [each.pod for each in self._pods_of(key, uid) if not each.view.is_terminating and each.view.is_alive]
         if len(alive) < least:
             return frozenset()
         return frozenset(pod["metadata"]["uid"] for pod in alive if not pod["spec"].get("nodeName"))
 
-    def _pods_of(self, key: Key, uid: str) -> list[Object]:
+    def _pods_of(self, key: Key, uid: str) -> list[_Pod]:
         with self._lock:
             held = list(self._pods.get(key, {}).values())
-        return [pod for pod in held if (controlling_job(pod) or {}).get("uid") == uid]
+        return [each for each in held if (controlling_job(each.pod) or {}).get("uid") == uid]
 
     # Evictions
 
@@ -150,8 +159,3 @@ class Known:
             self._evicted.pop(uid, None)
             self._memories.pop(uid, None)
             self._requests.pop(key, None)
-
-
-def _version(obj: Object) -> int:
-    """Of one kind, resourceVersions are numbers that grow: etcd's revisions, and the engine's."""
-    return int(obj["metadata"]["resourceVersion"])

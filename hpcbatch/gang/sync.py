@@ -290,7 +290,8 @@ class Sync:
             group = self._group()
             if group is not None:
                 notes = group["metadata"].get("annotations") or {}
-                notes = {**notes, NOTE: str(int(notes.get(NOTE, "0")) + 1)}
+                count = str(notes.get(NOTE, ""))  # users may change it
+                notes = {**notes, NOTE: str(int(count) + 1 if count.isdecimal() else 1)}
                 changed = {**group, "metadata": {**group["metadata"], "annotations": notes}}
                 self.api.replace(_GROUPS[self.gang.group_api], changed, self.namespace)
         if (left_s := reminder.left_s(self.now)) is not None:

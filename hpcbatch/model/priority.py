@@ -70,6 +70,16 @@ class PriorityConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ShortJobs:
+    """Go before others, which start no more than `delay_s` later than without that, see policy.short_first."""
+
+    walltime_s: int = 30
+    """Jobs of at most that."""
+    delay_s: int = 1800
+    """More than `walltime_s`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Factors:
     """From 0 to 1 each; `tres` by resource."""
 

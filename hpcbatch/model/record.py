@@ -249,6 +249,9 @@ class JobStatus:
         default=None,
         metadata=stored("order", struct(OrderPlace), description="It has exchanged its place with other waiting jobs."),
     )
+    due_since: datetime | None = field(default=None, metadata=stored("dueSince", TIME))
+    """Where short jobs go first (policy.short_first): since when it would have started without that. None: it would not
+    yet, or this site has no such order. Of a job that has started, as it was."""
     start_time: datetime | None = field(default=None, metadata=stored("startTime", TIME))
     end_time: datetime | None = field(default=None, metadata=stored("endTime", TIME))
     exit_code: int | None = field(default=None, metadata=stored("exitCode", integer(0, 255)))

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+BUSY = "Busy"
+"""The code of a refusal that says nothing of the job: it may be submitted again. Commands say it as of a server that
+does not answer.
+"""
+
 
 class RefusalCode(StrEnum):
     """Values are those of `status.refusal.code` of a BatchJob."""

@@ -83,6 +83,7 @@ class Denial(StrEnum):
     BAD_CORES = "BadCores"
     BAD_REQUEST = "BadRequest"
     NOT_ALLOWED = "NotAllowed"  # what only operators may ask for
+    BAD_STATE = "BadState"  # it is to be made of a job that does not run, or is in a reservation already
     NO_PLAN = "NoPlan"  # Volcano alone starts jobs here, which knows no reservations
 
 
@@ -131,6 +132,14 @@ class ReservationSpec:
     submit_host: str = field(default="localhost", metadata=stored("submitHost", HOST))
     server: str = field(default="", metadata=stored("server", HOST))
     """What stands behind the dot of a PBS id, as in `JobSpec`."""
+    job: int | None = field(
+        default=None,
+        metadata=stored(
+            "job",
+            integer(1, 2**31 - 1),
+            description="It is made of this running job of its owner, on its nodes, and the job moves into it.",
+        ),
+    )
     removed_by: str = field(
         default="",
         metadata=stored(

@@ -12,7 +12,7 @@ from hpcbatch.model.array import MAX_MEMBERS
 from hpcbatch.model.grouping import Grouping, Level
 from hpcbatch.model.mail import MailConfig
 from hpcbatch.model.preemption import PreemptionConfig
-from hpcbatch.model.priority import PriorityConfig
+from hpcbatch.model.priority import PriorityConfig, ShortJobs
 from hpcbatch.model.queue_names import queue_of
 from hpcbatch.model.scheduler import USUAL_NAME, Scheduler
 from hpcbatch.typed import TYPE_CHECKING, Any
@@ -264,6 +264,8 @@ class SiteConfig:
     """How long the record of an ended job is kept. PBS job_history_duration: two weeks."""
     history_moved_after_s: int = 60
     """How long an ended job stays a BatchJob before it moves to the history's database, if there is one."""
+    most_records: int = 100_000
+    """So many ended jobs at most stay BatchJobs: etcd has room for some, and none left stops the cluster."""
     max_array_size: int = MAX_MEMBERS
     """How many members an array may have. PBS max_array_size 10000; Slurm's MaxArraySize 1001 is one more."""
     kill_delay_s: int = 10
@@ -295,6 +297,8 @@ class SiteConfig:
     `qos` include `associations`."""
     priority: PriorityConfig = field(default_factory=PriorityConfig)
     """As written; `ranked_by` is what counts."""
+    short_first: ShortJobs | None = None
+    """Which jobs go first, within a bound for the others; None: none."""
     preemption: PreemptionConfig = field(default_factory=PreemptionConfig)
 
     @property

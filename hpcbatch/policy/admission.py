@@ -249,8 +249,11 @@ def _check_size(layout: Sequence[Chunk], nodes: Mapping[NodeSize, int], queue: Q
 
 def with_one_alternative(spec: JobSpec, nodes: Nodes) -> JobSpec:
     """`spec` with one set of properties for all nodes where it wants the same for all: the first that enough nodes
-    have, else the first.
+    have, else the first. A single node may be of any of them, whichever is free first.
     """
+    alike = [chunk for chunk in spec.chunks if chunk.same_alternative and chunk.alternatives]
+    if sum(chunk.count for chunk in alike) == 1:
+        return replace(spec, chunks=tuple(replace(chunk, same_alternative=False) for chunk in spec.chunks))
     choices = next((chunk.alternatives for chunk in spec.chunks if chunk.same_alternative and chunk.alternatives), ())
     specs = [_with_set(spec, choices, names) for names in choices]
     if not specs:

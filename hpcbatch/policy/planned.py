@@ -218,6 +218,11 @@ def running_job(
     )
 
 
+def stalled_id(job_id: str) -> str:
+    """The plan's name of what limits count of a job that Volcano has not started yet, and that is planned anew."""
+    return f"{job_id} stalled"
+
+
 def leaving_pods(node: str, pods: Iterable[Vector], now_s: float) -> RunningJob:
     """What pods that are being deleted, and belong to no running job, still hold of a node. They make room in a moment:
     what needs the whole node fits there all the same, and keeps its planned start.

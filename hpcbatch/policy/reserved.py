@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
+from hpcbatch.dataclass import replace
 from hpcbatch.errors import RefusedError
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.refusal import RefusalCode
+from hpcbatch.model.reservation import ReservationSpec
 from hpcbatch.model.row import is_reservations_queue, reservation_names
 from hpcbatch.model.site import QueueConfig, SiteConfig
 from hpcbatch.model.spec import JobSpec
+from hpcbatch.model.state import JobState
 from hpcbatch.policy.in_reservations import reservation_of
 from hpcbatch.policy.vocabulary import RESERVATION
 from hpcbatch.site.identity import Identity
+from hpcbatch.typed import Final
+
+_ENDLESS: Final = timedelta(days=5 * 365)
+"""How long a reservation lasts that is made of a job without a limit of time. Source: RESV_INFINITY of OpenPBS."""
 
 
 def check_reservation(
@@ -44,3 +51,29 @@ def is_deleted(record: JobRecord, site: SiteConfig, now: datetime) -> bool:
         return True
     over = ends_at(record, site, now) if record.status.start_time is not None else None
     return over is not None and over <= now and site.reservations[reservation_of(record, site)].is_queue
+
+
+def spec_of_job(spec: ReservationSpec, record: JobRecord, site: SiteConfig) -> ReservationSpec | None:
+    """The reservation `spec` as it is made of a job: of its chunks, for all of its time. None: the job does not run, or
+    is in a reservation already. Source: copy_params_from_job() of OpenPBS.
+    """
+    started, asked = record.status.start_time, record.spec
+    if record.status.state is not JobState.RUNNING or started is None or reservation_of(record, site):
+        return None
+    lasts = _ENDLESS if record.walltime_s is None else timedelta(seconds=record.walltime_s)
+    return replace(
+        spec,
+        start=started,
+        end=started + lasts,
+        rule="",
+        chunks=asked.chunks,
+        arrangement=asked.arrangement,
+        sharing=asked.sharing,
+    )
+
+
+def made_of(record: JobRecord, site: SiteConfig) -> str:
+    """The reservation that was made of the job, into which it has not moved yet; "": there is none."""
+    if record.status.state is not JobState.RUNNING or is_reservations_queue(record.queue):
+        return ""
+    return next((name for name, each in site.reservations.items() if each.spec.job == record.job_id), "")

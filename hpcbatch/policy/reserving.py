@@ -15,7 +15,17 @@ from hpcbatch.model.reservation import Denial, Flag, KeptNode, ReservationSpec
 from hpcbatch.model.site import QueueConfig
 from hpcbatch.model.spec import Sharing
 from hpcbatch.policy.plan.planner import make_plan
-from hpcbatch.policy.plan.snapshot import Node, Part, Reservation, RunningJob, Shape, Snapshot, Vector, WaitingJob
+from hpcbatch.policy.plan.snapshot import (
+    JobId,
+    Node,
+    Part,
+    Reservation,
+    RunningJob,
+    Shape,
+    Snapshot,
+    Vector,
+    WaitingJob,
+)
 from hpcbatch.policy.planned import placed_by
 from hpcbatch.typed import Final, NamedTuple
 
@@ -190,6 +200,18 @@ def keep_chunks(
     taken = placed_by(shape, release.places)
     return tuple(
         KeptNode(name=name) if is_alone else _share(known[name], vector) for name, vector in sorted(taken.items())
+    )
+
+
+def keep_job(job_id: JobId, estate: Estate) -> tuple[KeptNode, ...]:
+    """The nodes of a reservation that is made of a running job: what this has of them. Raises DeniedError."""
+    job = next((one for one in estate.running if one.job_id == job_id), None)
+    if job is None or not job.placed:
+        raise DeniedError(Denial.BAD_STATE)
+    known = {node.name: node for node in estate.nodes}
+    return tuple(
+        KeptNode(name=name) if job.is_exclusive or name not in known else _share(known[name], vector)
+        for name, vector in sorted(job.placed.items())
     )
 
 

@@ -42,6 +42,7 @@ def queued_again(status: JobStatus, now: datetime) -> JobStatus:
         eligible_time=now,
         preempted=None,
         preempting=None,
+        due_since=None,
         **NOTHING_USED,
     )
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime, tzinfo
+from datetime import datetime, timedelta, tzinfo
 
 from hpcbatch.model.preemption import PreemptMode
+from hpcbatch.model.priority import ShortJobs
 from hpcbatch.model.record import JobStatus
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.state import JobState, Reason
@@ -21,12 +22,41 @@ _IN_LINE = frozenset({Reason.PRIORITY, Reason.RESOURCES, Reason.NONE, Reason.RES
 
 
 def why(
-    row: JobRow, rows: Sequence[JobRow], now: datetime, zone: tzinfo | None, status: JobStatus | None = None
+    row: JobRow,
+    rows: Sequence[JobRow],
+    now: datetime,
+    zone: tzinfo | None,
+    status: JobStatus | None = None,
+    *,
+    short: ShortJobs | None = None,
 ) -> str:
     """One paragraph about a job. `rows` are all jobs that the reader may see, times are shown in `zone`. `status`: the
-    job's, as far as it is known.
+    job's, as far as it is known. `short`: which jobs go first at this site.
     """
-    return " ".join([_why(row, rows, now, zone), *([] if status is None else _preemption(row, status, zone))])
+    due_since = None if status is None else status.due_since
+    is_not_due = short is not None and _is_in_line(row) and due_since is None
+    found = [_why(row, rows, now, zone, may_overtake=not is_not_due)]
+    if is_not_due and short is not None:
+        found.append(_not_due(row, short))
+    if due_since is not None and _is_in_line(row):
+        found.append(_due(due_since, short, zone))
+    if status is not None:
+        found += _preemption(row, status, zone)
+    return " ".join(found)
+
+
+def _not_due(row: JobRow, short: ShortJobs) -> str:
+    if row.walltime_s is not None and row.walltime_s <= short.walltime_s:
+        return "It is short: it starts as soon as there is room for it, unless a job that is due would start too late."
+    return (
+        f"It is not due yet: jobs of at most {hms(short.walltime_s)} go before it until it would start without them, "
+        f"and for no more than {hms(short.delay_s)} after that."
+    )
+
+
+def _due(since: datetime, short: ShortJobs | None, zone: tzinfo | None) -> str:
+    by = "" if short is None else f" that end by{_at(since + timedelta(seconds=short.delay_s), zone)}"
+    return f"It is due since{_at(since, zone)}: only jobs that are due before it go first, and short jobs{by}."
 
 
 def _preemption(row: JobRow, status: JobStatus, zone: tzinfo | None) -> list[str]:
@@ -47,7 +77,7 @@ def _preemption(row: JobRow, status: JobStatus, zone: tzinfo | None) -> list[str
     return found
 
 
-def _why(row: JobRow, rows: Sequence[JobRow], now: datetime, zone: tzinfo | None) -> str:
+def _why(row: JobRow, rows: Sequence[JobRow], now: datetime, zone: tzinfo | None, *, may_overtake: bool) -> str:
     name = f"Job {_id(row)}"
     if row.state.is_final:
         return f"{name} has ended: {_said(row) or row.state.value}."
@@ -61,7 +91,8 @@ def _why(row: JobRow, rows: Sequence[JobRow], now: datetime, zone: tzinfo | None
         return f"{name} has its nodes, and its pods are being started. {_sentence(row.message)}".rstrip()
     if (kept := _kept_back(row, zone)) is not None:
         return f"{name} {kept}"
-    return " ".join([f"{name} {_place(row, rows)}.", *_waits_for(row), *_start(row, zone), *_sooner(row, rows, now)])
+    sooner = _sooner(row, rows, now, may_overtake=may_overtake)
+    return " ".join([f"{name} {_place(row, rows)}.", *_waits_for(row), *_start(row, zone), *sooner])
 
 
 def _kept_back(row: JobRow, zone: tzinfo | None) -> str | None:
@@ -138,14 +169,14 @@ def _start(row: JobRow, zone: tzinfo | None) -> list[str]:
     return [f"By the others' walltimes it is expected to start{_at(row.planned_start, zone)}{_on(row.planned_nodes)}."]
 
 
-def _sooner(row: JobRow, rows: Sequence[JobRow], now: datetime) -> list[str]:
-    """What the user could do."""
+def _sooner(row: JobRow, rows: Sequence[JobRow], now: datetime, *, may_overtake: bool) -> list[str]:
+    """What the user could do. `may_overtake`: it starts where it delays none before it."""
     found = []
     order = _Order(rows)
     before = (one for one in rows if _is_in_line(one) and order.of(one) < order.of(row))
     planned = [one.planned_start for one in before if one.planned_start is not None]
     left_s = int((min(planned) - now).total_seconds()) - _AROUND_S if planned else 0
-    if row.reason is Reason.PRIORITY and not row.message and left_s > 0:
+    if row.reason is Reason.PRIORITY and not row.message and left_s > 0 and may_overtake:
         found.append(f"With a walltime of at most {hms(left_s)} it could start at once.")
     elif row.reason in {Reason.PRIORITY, Reason.RESOURCES}:
         found.append("It starts sooner if jobs end before their walltimes, and the less it asks for.")

@@ -16,7 +16,7 @@ from hpcbatch.record.fields import ALTERATION, ARRAY_LIMIT, COMPUTED, OBJECT_ONL
 from hpcbatch.typed import Any, Final
 
 SCHEMA_ANNOTATION: Final = "hpcbatch.io/schema"
-SCHEMA_VERSION: Final = 34
+SCHEMA_VERSION: Final = 35
 """The annotation's value; raised at each change of the definition, so that `hpcbatch check` recognizes an old one."""
 _HEAD = """\
 # The job record. What was requested stands in spec, what became of it in status; `qstat` and `squeue` are made from the

@@ -8,7 +8,8 @@ import yaml
 
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.formula import check_formula
-from hpcbatch.model.priority import PriorityConfig
+from hpcbatch.model.priority import PriorityConfig, ShortJobs
+from hpcbatch.model.site import Policy
 from hpcbatch.site.yaml_fields import Fields, UnfitError, boolean, list_of, number, text
 from hpcbatch.typed import Final
 
@@ -33,6 +34,7 @@ PRIORITY_KEYS: Final = (
     *("weightTRES", "maxAge", "favorSmall", "sizeRelative", "decayHalfLife", "calcPeriod"),
     *("fairTree", "dampening", "partitionFactors", "formula"),
 )
+SHORT_FIRST_KEYS: Final = ("walltime", "delay")
 _MOST = 10**9 - 1
 
 
@@ -65,6 +67,26 @@ def read_priority(fields: Fields, duration: Callable[[yaml.Node], int]) -> Prior
         partition_factors=_numbers(given, "partitionFactors"),
         formula=given.take("formula", _formula, ""),
     )
+
+
+def read_short_first(fields: Fields, policy: Policy, duration: Callable[[yaml.Node], int]) -> ShortJobs | None:
+    """`shortFirst: {walltime: 30s, delay: 30m}`; None without that key."""
+    node = fields.get("shortFirst")
+    if node is None:
+        return None
+    given = Fields(node, SHORT_FIRST_KEYS, fields.problems, fields.file, fields.key("shortFirst"))
+    if not given.is_mapping:
+        return None
+    usual = ShortJobs()
+    found = ShortJobs(
+        walltime_s=given.take("walltime", duration, usual.walltime_s),
+        delay_s=given.take("delay", duration, usual.delay_s),
+    )
+    if found.delay_s <= found.walltime_s:
+        given.complain("", "expected a delay that is longer than the walltime")
+    if policy is Policy.VOLCANO:
+        fields.complain("shortFirst", "needs policy: backfill")
+    return found
 
 
 def _type(node: yaml.Node) -> bool:

@@ -15,7 +15,7 @@ from hpcbatch.dataclass import dataclass, replace
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.site import QueueConfig, SiteConfig, Volume
 from hpcbatch.site.accelerators import read_accelerators, read_resources
-from hpcbatch.site.accounting import read_enforced, read_priority
+from hpcbatch.site.accounting import read_enforced, read_priority, read_short_first
 from hpcbatch.site.labels import SUBDOMAIN, is_label_key, label_value, read_labels
 from hpcbatch.site.mail import read_mail
 from hpcbatch.site.modules import read_modules
@@ -73,6 +73,7 @@ SITE_KEYS: Final = (
     "maxArraySize",
     "historyKept",
     "historyMovedAfter",
+    "mostRecords",
     "killDelay",
     "interactiveIdleLimit",
     "startTimeout",
@@ -97,6 +98,7 @@ SITE_KEYS: Final = (
     "nodeMemoryReserve",
     "accountingEnforce",
     "priority",
+    "shortFirst",
     "preemption",
 )
 QUEUE_KEYS: Final = (
@@ -228,6 +230,7 @@ def _site(fields: Fields, defaults: SiteConfig) -> SiteConfig:
         max_array_size=fields.take("maxArraySize", number(1, _MAX_COUNT), defaults.max_array_size),
         history_kept_s=fields.take("historyKept", _duration(0), defaults.history_kept_s),
         history_moved_after_s=fields.take("historyMovedAfter", _duration(0), defaults.history_moved_after_s),
+        most_records=fields.take("mostRecords", number(1000, _MAX_COUNT), defaults.most_records),
         kill_delay_s=fields.take("killDelay", _duration(0), defaults.kill_delay_s),
         interactive_idle_limit_s=fields.take("interactiveIdleLimit", _duration(1), defaults.interactive_idle_limit_s),
         start_timeout_s=fields.take("startTimeout", _duration(1), defaults.start_timeout_s),
@@ -247,6 +250,7 @@ def _site(fields: Fields, defaults: SiteConfig) -> SiteConfig:
         licenses=read_licenses(fields),
         accounting_enforce=read_enforced(fields),
         priority=read_priority(fields, _duration(0)) or defaults.priority,
+        short_first=read_short_first(fields, policy, _duration(1)),
         preemption=read_preemption(fields, _duration(0)) or defaults.preemption,
         translations=read_translations(fields),
         node_mem_reserve_bytes=fields.take("nodeMemoryReserve", _memory_or_none, defaults.node_mem_reserve_bytes),

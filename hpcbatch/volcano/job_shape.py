@@ -190,7 +190,11 @@ def _cannot_read(value: Any, holder: str, path: str, go: str) -> HpcBatchError:
 def without_nulls(value: Any) -> Any:
     """A deep copy without the null values of objects."""
     if isinstance(value, dict):
-        return {key: without_nulls(item) for key, item in value.items() if item is not None}
+        return {
+            key: without_nulls(item) if isinstance(item, (dict, list)) else item
+            for key, item in value.items()
+            if item is not None
+        }
     if isinstance(value, list):
-        return [without_nulls(item) for item in value]
+        return [without_nulls(item) if isinstance(item, (dict, list)) else item for item in value]
     return value

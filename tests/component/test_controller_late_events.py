@@ -259,7 +259,7 @@ class LostCommand:
 
 
 def test_a_lost_command_is_given_again(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hpcbatch.controller.controller._COMMAND_AGAIN_S", 0.5)
+    monkeypatch.setattr("hpcbatch.controller.decisions._COMMAND_AGAIN_S", 0.5)
     api = LostCommand(cluster.registry)
     controller = Controller(cast(Api, api), SiteConfig())
     controller.start()

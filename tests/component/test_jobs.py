@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from hpcbatch.api.names import SECRET_TYPE
+from hpcbatch.api.names import HASTY_ANNOTATION, SECRET_TYPE
 from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import BATCHJOBS, NAMESPACES, NODES, PODS, QUEUES, SECRETS
 from hpcbatch.api.transport import LostError
@@ -20,6 +21,8 @@ from hpcbatch.client.nodes import list_nodes
 from hpcbatch.client.queues import list_queues
 from hpcbatch.client.submit import submit
 from hpcbatch.client.watch import settle
+from hpcbatch.dialects.lsf import errors as lsf_errors
+from hpcbatch.dialects.pbs import errors as pbs_errors
 from hpcbatch.engine.registry.registry import Registry
 from hpcbatch.engine.registry.store import Store
 from hpcbatch.errors import (
@@ -36,6 +39,7 @@ from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.labels import HAS_CPUS_ANNOTATION
 from hpcbatch.model.record import ExecHost, JobRecord, JobStatus
+from hpcbatch.model.refusal import BUSY
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.spec import JobSpec, Submission
 from hpcbatch.model.state import JobState
@@ -146,6 +150,23 @@ def test_a_broken_connection_never_makes_two_jobs(registry: Registry, kind: str,
     assert broken == [kind]
     assert len(registry.list(BATCHJOBS).items) == 1
     assert len(registry.list(SECRETS, fields=f"type={SECRET_TYPE}").items) == 1
+
+
+def test_a_busy_server_says_so_and_leaves_nothing(registry: Registry) -> None:
+    seen: list[Object] = []
+
+    def refuse(obj: Object) -> Object:
+        seen.append(obj)
+        return obj | {"status": {"state": "Refused", "refusal": {"code": BUSY, "message": "40 wait"}}}
+
+    said = "the server is busy (40 wait): the job was not submitted, try again"
+    with Answering(registry, refuse), pytest.raises(UnreachableError, match=re.escape(said)) as caught:
+        submit(registry, NS, submission(), is_hasty=True)
+    assert [HASTY_ANNOTATION in obj["metadata"]["annotations"] for obj in seen] == [True]
+    assert nothing_is_left(registry)
+    lines, code = pbs_errors.describe(caught.value, "qsub")
+    assert (lines.splitlines()[1], code) == (f"qsub: {said}", 255)
+    assert lsf_errors.describe(caught.value, "bsub")[0] == f"LSF daemon not responding ... {said}. Job not submitted."
 
 
 def test_a_record_that_is_refused_by_the_schema_leaves_no_secret(registry: Registry) -> None:

@@ -13,7 +13,8 @@ import pytest
 from hpcbatch.api.names import SYSTEM_NAMESPACE
 from hpcbatch.api.resources import BATCHJOBS, CONFIGMAPS, NAMESPACES
 from hpcbatch.client.submit import submit
-from hpcbatch.controller import controller as controller_module
+from hpcbatch.controller import decisions
+from hpcbatch.controller.controller import Controller
 from hpcbatch.history.databases import SqliteDatabase
 from hpcbatch.history.store import HistoryStore
 from hpcbatch.model.chunk import Chunk
@@ -108,14 +109,14 @@ def test_controllers_killed_in_the_midst_of_sending(site: Site, port: int) -> No
 def test_a_record_does_not_move_before_its_mail_is_sent(
     tmp_path: Path, port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(controller_module, "_WAITING_LOOK_S", 0.2)
+    monkeypatch.setattr(decisions, "_WAITING_LOOK_S", 0.2)
     history = HistoryStore(SqliteDatabase(tmp_path / "history.db"))
     mail = MailConfig(smtp_host="127.0.0.1", smtp_port=port)
     with running(4) as cluster:
         notes = {USER: "alice", UID: "1000", GID: "1000", HOME: "/home/alice"}
         cluster.registry.patch(NAMESPACES, NS, {"metadata": {"annotations": notes}})
         site = SiteConfig(mail=mail, history_moved_after_s=0)
-        controller = controller_module.Controller(cluster.registry, site, history)
+        controller = Controller(cluster.registry, site, history)
         controller.start()
         try:
             submit(cluster.registry, NS, Submission(spec=SPEC, script=b"", environment={}), timeout_s=30)

@@ -7,9 +7,10 @@ import signal
 import pytest
 
 from bench.controller.overload import overload
-from bench.controller.rig import Rig, rig
+from bench.controller.rig import USERS, Rig, rig
 from bench.controller.users import NOT_BEGUN, summary
 from tests import postgres
+from tests.waiting import wait_for
 
 _LIMIT_S = 120
 
@@ -37,6 +38,24 @@ def test_a_controller_that_lags_behind_what_is_remembered_lists_anew() -> None:
         assert not running.registry.store.remembers(last_seen)
         controller.process.send_signal(signal.SIGCONT)
         all_went_well(running, names)
+
+
+@pytest.mark.slow
+def test_nobody_waits_for_the_many_jobs_of_others() -> None:
+    """Nineteen users have ten jobs each waiting when a controller comes, and the last has one: numbers tell the
+    order.
+    """
+    with rig(1, run_s=60) as running:
+        running.create(19 * 10, users=USERS[:19])
+        (calm,) = running.create(1, users=USERS[19:])
+
+        def number() -> int:
+            (found,) = [obj for obj in running.records() if obj["metadata"]["name"] == calm]
+            return int(found.get("status", {}).get("jobId", 0))
+
+        with running.controller():
+            wait_for("its number", lambda: number() > 0, _LIMIT_S)
+            assert number() <= 3 * 19, "each of the others had one or two turns before"
 
 
 @pytest.mark.slow

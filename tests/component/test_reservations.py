@@ -11,7 +11,7 @@ import pytest
 
 from hpcbatch.api.names import SYSTEM_NAMESPACE
 from hpcbatch.api.port import Object
-from hpcbatch.api.resources import NAMESPACES, RESERVATIONS, Resource
+from hpcbatch.api.resources import BATCHJOBS, NAMESPACES, RESERVATIONS, Resource
 from hpcbatch.api.resources import NODES as NODE_KIND
 from hpcbatch.client.reservations import (
     DeniedReservationError,
@@ -21,12 +21,14 @@ from hpcbatch.client.reservations import (
     make_reservation,
     remove_reservation,
 )
+from hpcbatch.client.submit import submit
 from hpcbatch.controller.controller import Controller
 from hpcbatch.dataclass import replace
 from hpcbatch.errors import ConflictError
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.reservation import Denial, Flag, Phase, ReservationSpec
 from hpcbatch.model.site import SiteConfig
+from hpcbatch.model.spec import JobSpec, Submission
 from hpcbatch.record.reservation import ReservationRecord, reservation_from
 from hpcbatch.site.identity import GID, HOME, UID, USER
 from tests.component.life.mortal import Fate, Mortal, Succession
@@ -236,3 +238,36 @@ def test_kills(seed: int) -> None:
 
 def is_settled_or_denied(record: ReservationRecord) -> bool:
     return record.generation == record.status.generation
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+@pytest.mark.parametrize("seed", range(2))
+def test_a_running_job_moves_into_its_reservation_whoever_dies(seed: int) -> None:
+    with cluster() as world:
+
+        def make(fate: Fate) -> Controller:
+            return Controller(Mortal(world.registry, fate), SiteConfig())
+
+        def queue_of(name: str) -> str:
+            return str(world.registry.get(BATCHJOBS, name, NS)["status"].get("queue"))
+
+        succession = Succession(random.Random(seed), make, kills=12, lives=4)
+        job = JobSpec(dialect="pbs", name="x", chunks=(Chunk(count=2, cpus=3),), walltime_s=600)
+        succession.start()
+        try:
+            made = submit(world.registry, NS, Submission(spec=job, script=b"sleep 600", environment={}), timeout_s=60)
+            name = made.object_name
+            world.wait("it runs", lambda: world.registry.get(BATCHJOBS, name, NS)["status"].get("state") == "Running")
+            begin_reservation(world.registry, NS, replace(spec(), job=made.job_id), "a")
+            wait_for("a decision", lambda: all(is_settled_or_denied(one) for one in all_records(world)), limit_s=60)
+            assert [one.status.denial for one in all_records(world)] == [None]
+            wait_for("it is in its reservation", lambda: queue_of(name).startswith("R"), limit_s=60)
+        finally:
+            succession.stop()
+        record = next(one for one in all_records(world) if one.object_name == "a")
+        granted = record.status.granted
+        assert granted is not None
+        assert (record.status.id, granted.duration) == (queue_of(name), timedelta(minutes=10))
+        assert granted.chunks == job.chunks
+        assert [node.amounts and node.amounts["cpu"] for node in record.status.nodes] == [3000, 3000]
+        check_room(all_records(world))

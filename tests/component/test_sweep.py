@@ -1,4 +1,4 @@
-"""Secrets of submissions that never became a job are removed, wherever the controller may look."""
+"""What the controller removes: Secrets of submissions that never became a job, and the oldest of too many records."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from hpcbatch.api.resources import NAMESPACES, SECRETS
-from hpcbatch.controller.sweep import sweep_submissions
+from hpcbatch.controller.sweep import HISTORY_AT_ONCE, sweep_submissions, sweep_surplus
 from hpcbatch.engine.registry.registry import Registry
 from hpcbatch.engine.registry.store import Store
 from hpcbatch.errors import ForbiddenError
 from hpcbatch.site.identity import USER
+from hpcbatch.units import rfc3339
 
 
 class Restricted:
@@ -66,3 +67,52 @@ def test_only_old_ones_without_a_job_go(registry: Registry, caplog: pytest.LogCa
     sweep_submissions(api, namespaces, datetime.now(UTC) + timedelta(minutes=11))
     assert left(registry) == {"bob/forsaken", "nobody/forsaken", "carol/of-a-job", "carol/her-own"}
     assert "namespace bob: not yours" in caplog.text
+
+
+def record(name: str, ended: datetime | None, **spec: Any) -> dict[str, Any]:
+    status: dict[str, Any] = {"state": "Running"}
+    if ended is not None:
+        status = {"state": "Finished", "cleaned": True, "endTime": rfc3339(ended)}
+    metadata = {"name": name, "namespace": "alice", "uid": f"uid-{name}"}
+    return {"metadata": metadata, "spec": spec, "status": status}
+
+
+class Records:
+    """What an Informer and an API show of BatchJobs."""
+
+    def __init__(self, *records: dict[str, Any]) -> None:
+        self.there = {each["metadata"]["name"]: each for each in records}
+
+    def items(self) -> list[dict[str, Any]]:
+        return list(self.there.values())
+
+    def get(self, namespace: str, name: str) -> dict[str, Any] | None:
+        return self.there.get(name)
+
+    def delete(self, resource: Any, name: str, namespace: str, **preconditions: Any) -> None:
+        assert preconditions["uid"] == self.there.pop(name)["metadata"]["uid"]
+
+
+def test_the_oldest_of_too_many_records_go() -> None:
+    now = datetime(2026, 11, 26, 12, tzinfo=UTC)
+    ended = [record(f"old-{minute}", now - timedelta(minutes=minute)) for minute in (9, 3, 7)]
+    alive = [record("running", None), record("array", None, array={"indices": "0"})]
+    alive[1]["status"]["array"] = {"active": "0"}
+    member = record("array-0", now - timedelta(minutes=20), memberOf={"arrayName": "array", "index": 0})
+    new = record("new", now - timedelta(seconds=5))
+    records: Any = Records(*ended, *alive, member, new)
+    assert sweep_surplus(records, records, 5, now) == 0, "no more than may be"
+    assert sweep_surplus(records, records, 2, now) == 2
+    assert [*records.there] == ["old-3", "running", "array", "array-0", "new"], "the array has not counted its member"
+    assert sweep_surplus(records, records, 0, now) == 1, "who has just ended is still asked about"
+    assert [*records.there] == ["running", "array", "array-0", "new"]
+    alive[1]["status"]["array"] = {"succeeded": "0"}
+    assert sweep_surplus(records, records, 0, now + timedelta(minutes=1)) == 2
+
+
+def test_some_at_a_time() -> None:
+    now = datetime(2026, 11, 26, 12, tzinfo=UTC)
+    records: Any = Records(*(record(f"r-{n}", now - timedelta(minutes=2 + n)) for n in range(HISTORY_AT_ONCE + 7)))
+    assert sweep_surplus(records, records, 4, now) == HISTORY_AT_ONCE
+    assert sweep_surplus(records, records, 4, now) == 3
+    assert [*records.there] == ["r-0", "r-1", "r-2", "r-3"]

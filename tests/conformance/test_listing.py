@@ -160,6 +160,8 @@ def test_numeric_users(site: Site, held: tuple[str, str]) -> None:
         assert site.run("squeue", "-h", "-j", slurm, *option, "-o", "%i %U").stdout == f"{slurm} {uid}\n"
     assert site.run("squeue", "-h", "-j", slurm, "-O", "UserID:8").stdout == f"{uid:8}\n"
     assert site.run("squeue", "-h", "-j", slurm, "-u", "54321").stdout == ""
+    done = site.run("squeue", "-h", "-j", slurm, "-o", "%i", "-u", f"nosuchuser,{uid}")
+    assert (done.stdout, done.stderr) == (f"{slurm}\n", "squeue: error: Invalid user: nosuchuser\n")
 
 
 def test_scontrol_show_job(site: Site, held: tuple[str, str]) -> None:

@@ -399,3 +399,43 @@ def test_a_waiting_job_moves_into_a_reservation_of_its_own(site: Site, reserved:
         assert (done.returncode, done.stderr) == (2, f"pbs_rsub: {says}\n")
     site.run("pbs_rdel", one)
     site.wait_end(job)
+
+
+@pytest.mark.alone
+def test_a_running_job_becomes_a_reservation(site: Site, reserved: list[str]) -> None:
+    quiet = ("-o", "/dev/null", "-j", "oe")
+    job = site.qsub("-l", "select=1:ncpus=1,walltime=10:00", *quiet, stdin="sleep 600\n")
+    site.wait_state(job, "R")
+    one = rsub(site, "--job", f"{job}.{site.server}", "-N", "mine")
+    reserved.append(one)
+    full = site.run("pbs_rstat", "-f", one).stdout
+    for line in (
+        "Reserve_Name = mine",
+        "reserve_state = RESV_RUNNING",
+        "reserve_duration = 600",
+        "Resource_List.select = 1:ncpus=1",
+        f"reserve_job = {job}.{site.server}",
+    ):
+        assert f"\n{line}\n" in full
+    wait_for("the job is in its queue", lambda: site.attributes(job)["queue"] == one)
+    host = site.attributes(job)["exec_host"].partition("/")[0]
+    assert f"\nresv_nodes = ({host}:ncpus=1)\n" in full
+    next_one = site.qsub("-q", one, "-l", "select=1:ncpus=1,walltime=5:00", *quiet, stdin="sleep 600\n")
+    array = site.run("qsub", "-h", "-J", "1-2", *quiet, stdin="true\n").stdout.partition(".")[0]
+    held = site.qsub("-h", *quiet, stdin="true\n")
+    for refused, code, says in (
+        (job, 77, "Reservation may not be created from a job already within a reservation"),
+        (array, 78, "Reservation may not be created from an array job"),
+        (held, 168, "Request invalid for state of job"),
+        ("999999", 153, "Unknown Job Id"),
+    ):
+        done = site.run("pbs_rsub", "--job", refused, check=False)
+        assert (done.returncode, done.stderr) == (code, f"pbs_rsub: {says}\n")
+    done = site.run("pbs_rsub", "--job", job, "-R", pbs_time(60), check=False)
+    assert done.stderr.startswith("pbs_rsub: Start/End time cannot be used with --job option\nusage: ")
+    assert site.attributes(next_one)["job_state"] == "Q", "the first job has all of it"
+    site.run("qdel", job, array, held)
+    site.wait_state(next_one, "R")
+    assert site.attributes(next_one)["exec_host"].startswith(f"{host}/"), "where the first one was"
+    site.run("pbs_rdel", one)
+    assert site.wait_end(next_one)["job_state"] == "F", "its jobs go with it"

@@ -113,6 +113,15 @@ def test_kinds_of_nodes(site: Site, named: list[str]) -> None:
     assert places(site, same) == sorted(blues)
 
 
+def test_a_node_of_either_kind_is_one_that_is_free(site: Site, named: list[str]) -> None:
+    _, *blues = named
+    holder = site.sbatch("-C", "red", "--exclusive", "-o", "/dev/null", "--wrap", "sleep 600")
+    site.wait_state(holder, "R")
+    one = site.sbatch("-C", "[red|blue]", "-o", "/dev/null", "--wrap", "true")
+    assert set(places(site, one)) < set(blues), "the others are taken"
+    site.run("scancel", holder)
+
+
 def test_names_of_queues(site: Site, named: list[str]) -> None:
     options = ("-H", "-o", "/dev/null", "--wrap", "true")
     jobs = [site.sbatch("-p", name, *options) for name in ("normal", "debug-2")]

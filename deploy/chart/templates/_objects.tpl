@@ -1,9 +1,14 @@
 {{/*
 The objects of a file, one list for `range`. The files are those of `kubectl apply -k`, so that both install the same.
+For a shard's controllers the component is another one, so that no selector takes them for those without a shard.
 */}}
 {{- define "hpcbatch.objects" -}}
 {{- $objects := list -}}
-{{- range $text := regexSplit "(?m)^---\\s*$" (required (printf "the chart lacks %s" .path) (.root.Files.Get .path)) -1 -}}
+{{- $file := required (printf "the chart lacks %s" .path) (.root.Files.Get .path) -}}
+{{- with .shard -}}
+{{- $file = regexReplaceAll "(?m)(app.kubernetes.io/component: controller)$" $file (printf "${1}-%s" .) -}}
+{{- end -}}
+{{- range $text := regexSplit "(?m)^---\\s*$" $file -1 -}}
 {{- with fromYaml $text -}}{{- $objects = append $objects . -}}{{- end -}}
 {{- end -}}
 {{- dict "items" $objects | toYaml -}}

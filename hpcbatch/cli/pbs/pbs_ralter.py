@@ -28,7 +28,7 @@ def _body(session: Session) -> int:
         change_reservation,
         find_reservation,
     )
-    from hpcbatch.dialects.pbs.errors import PbsError
+    from hpcbatch.dialects.pbs.errors import PBSE_BADSTATE, PbsError
     from hpcbatch.dialects.pbs.reservations import PBSE_UNKRESVID, UNKNOWN, read_id
     from hpcbatch.dialects.pbs.rsub import Mailing, read_ralter, refused_at_once
 
@@ -65,7 +65,7 @@ def _body(session: Session) -> int:
     except ForbiddenError:
         raise PbsError("Unauthorized Request ", 15007 & 0xFF) from None
     except ConflictError:
-        raise PbsError("Request invalid for state of job", 15018 & 0xFF) from None
+        raise PbsError("Request invalid for state of job", PBSE_BADSTATE & 0xFF) from None
     print(f"pbs_ralter: {shown} {'ALTER REQUESTED' if asked.wait_s is None else 'CONFIRMED'}")
     if asked.mail != Mailing():
         tell_of_mail(session, spec, "pbs_ralter")

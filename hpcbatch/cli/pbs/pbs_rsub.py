@@ -24,7 +24,7 @@ def _body(session: Session) -> int:
     if answered(sys.argv[1:]):
         return 0
     from hpcbatch.api.names import SYSTEM_NAMESPACE
-    from hpcbatch.cli.pbs.rsub_of_job import WaitingJob
+    from hpcbatch.cli.pbs.rsub_of_job import WaitingJob, running_job
     from hpcbatch.client.request_ids import random_id
     from hpcbatch.client.reservations import DeniedReservationError, make_reservation
     from hpcbatch.dataclass import replace
@@ -39,6 +39,7 @@ def _body(session: Session) -> int:
         read_job=partial(read_job, session),
         node_cpus=partial(_node_cpus, session),
         waiting_job=job_of.read,
+        running_job=partial(running_job, session),
     )
     check_server(session, "pbs_rsub")
     spec = replace(asked.spec, server=session.server)
@@ -66,7 +67,7 @@ def _body(session: Session) -> int:
         return 0
     if asked.is_of_job:
         job_of.move_into(made)
-    is_told = asked.wait_s is not None or asked.spec.is_maintenance
+    is_told = asked.wait_s is not None or asked.spec.is_maintenance or asked.is_running_job
     print(f"{made.status.id}.{session.server} {'CONFIRMED' if is_told else 'UNCONFIRMED'}")
     tell_of_mail(session, spec, "pbs_rsub")
     return 0

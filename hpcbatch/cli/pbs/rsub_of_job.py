@@ -1,4 +1,6 @@
-"""`pbs_rsub -W qmove=JOB`: a reservation of what a waiting job asks for, into which the job moves."""
+"""Reservations of jobs, which move into them: `pbs_rsub -W qmove=JOB` of what a waiting one requests, `--job JOB` of
+what a running one has.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +19,33 @@ if TYPE_CHECKING:
     from hpcbatch.record.reservation import ReservationRecord
 
 _FAILED = 2
+_PBSE_RESV_FROM_RESVJOB, _PBSE_RESV_FROM_ARRJOB = 15181, 15182
+
+
+def running_job(session: Session, job_id: str) -> JobRecord:
+    """The job of `--job`. Raises PbsError as the server would. Source: req_resvSub() of OpenPBS."""
+    from hpcbatch.cli.pbs.common import Jobs
+    from hpcbatch.client.records import exactly
+    from hpcbatch.dialects.pbs.errors import PBSE_BADSTATE, PBSE_PERM, PBSE_UNKJOBID, PbsError
+    from hpcbatch.model.row import is_reservations_queue
+    from hpcbatch.model.state import JobState
+
+    try:
+        row, members = Jobs(session, [job_id]).target(job_id)
+    except UnknownJobError:
+        raise PbsError("Unknown Job Id", PBSE_UNKJOBID & 0xFF) from None
+    if row.used_reservation or row.reservation or is_reservations_queue(row.queue):
+        text = "Reservation may not be created from a job already within a reservation"
+        raise PbsError(text, _PBSE_RESV_FROM_RESVJOB & 0xFF)
+    if row.array_indices or members is not None:
+        raise PbsError("Reservation may not be created from an array job", _PBSE_RESV_FROM_ARRJOB & 0xFF)
+    if row.namespace != session.namespace:
+        text = "Unauthorized Request\nonly its owner makes a reservation of a job"
+        raise PbsError(text, PBSE_PERM & 0xFF)
+    record = next(iter(exactly(session.api, session.namespace, row.job_id)), None)
+    if record is None or record.status.state is not JobState.RUNNING:
+        raise PbsError("Request invalid for state of job", PBSE_BADSTATE & 0xFF)
+    return record
 
 
 class WaitingJob:

@@ -70,6 +70,8 @@ def _show(session: Session, options: SqueueOptions) -> int:
     else:
         recent = session.now - MIN_JOB_AGE
         rows = listing.list_rows(session.api, session.namespace, finished=ended_too, since=recent)
+    if options.users and not options.every_s:
+        _check_users(session, options.users, rows)
     if not options.shows_hidden:
         rows = _visible(session, rows)
     if any(row.components for row in rows):
@@ -85,6 +87,16 @@ def _show(session: Session, options: SqueueOptions) -> int:
     if not options.every_s:
         leave(rows)
     return 0
+
+
+def _check_users(session: Session, users: frozenset[str], rows: list[JobRow]) -> None:
+    """Complain about users that neither this machine nor any of the jobs knows: the others are still listed."""
+    for name in sorted(users - {session.user} - {row.user for row in rows}):
+        if not name.isdigit():
+            from hpcbatch.cli.unix_names import uid_of
+
+            if uid_of(name) is None:
+                complain(f"squeue: error: Invalid user: {name}")
 
 
 def _visible(session: Session, rows: list[JobRow]) -> list[JobRow]:

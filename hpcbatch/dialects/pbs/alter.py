@@ -58,6 +58,7 @@ ATTRIBUTE: Final[Mapping[str, str]] = {
     "resourcesPerPod": "Resource_List.select",
     "workDir": "jobdir",
     "otherQueues": "queue",
+    "otherwise": "Resource_List.select",
     "wholeNodeMemory": "Resource_List.mem",
     "requiredHosts": "Resource_List.select",
     "excludedHosts": "Resource_List.select",

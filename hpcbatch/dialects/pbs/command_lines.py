@@ -45,7 +45,7 @@ _RESERVATION: Final = {
     "R": "when it begins",
     "u": "users who use it",
     "U": "users who may submit to it",
-    "W": "refused: no job is made a reservation of, and none is forced",
+    "W": "qmove= with a waiting job, which moves into it; delete_idle_time=",
 }
 _COMMANDS: Final[Mapping[str, _Of]] = {
     "pbs_rstat": _Of(
@@ -60,7 +60,7 @@ _COMMANDS: Final[Mapping[str, _Of]] = {
         options.PBS_RALTER,
         usage.PBS_RALTER,
         (Word.TEXT,),
-        _RESERVATION,
+        {**_RESERVATION, "W": "refused: no change is forced"},
     ),
     "pbs_rdel": _Of("remove reservations", options.PBS_RDEL, usage.PBS_RDEL, (Word.TEXT,), _RESERVATION),
     "pbs_rsub": _Of("request a reservation", options.PBS_RSUB, usage.PBS_RSUB, (Word.NODE,), _RESERVATION),
@@ -244,7 +244,7 @@ _COMMANDS: Final[Mapping[str, _Of]] = {
 }
 _RSUB_FLAGS: Final = (
     Flag(("--hosts",), about="the operands are hosts, which the reservation takes whole"),
-    Flag(("--job",), about="refused: no job is made a reservation of"),
+    Flag(("--job",), takes="=", value="jobid", word=Word.JOB, about="make it of this running job, which moves into it"),
 )
 _WORDS: Final[Mapping[str, Mapping[str, Word]]] = {
     "": {"e": Word.FILE, "o": Word.FILE, "S": Word.FILE, "q": Word.QUEUE, "u": Word.USER},

@@ -146,6 +146,7 @@ def _full(record: ReservationRecord, shown: Shown) -> str:
         ("Authorized_Groups", ",".join(spec.groups)),
         ("Authorized_Hosts", given.get("Authorized_Hosts", "")),
         ("server", shown.server),
+        ("reserve_job", "" if spec.job is None else f"{spec.job}.{shown.server}"),
         ("ctime", _moment(record.created, shown)),
         ("Mail_Points", spec.mail_points),
         ("Mail_Users", ",".join(spec.mail_users)),

@@ -5,18 +5,19 @@ pbs_rsub.c, pbs_ralter.c, pbs_rdel.c, start_end_dur_wall() of OpenPBS 23.06.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from hpcbatch.dataclass import replace
 from hpcbatch.dialects.pbs import options, usage
-from hpcbatch.dialects.pbs.errors import PbsError, PbsUsageError
+from hpcbatch.dialects.pbs.errors import PBSE_BADSTATE, PbsError, PbsUsageError
 from hpcbatch.dialects.pbs.options import Option, Parsed
 from hpcbatch.dialects.pbs.reservation_mail import parse_mail_points
 from hpcbatch.dialects.pbs.resource_list import split_resources
 from hpcbatch.dialects.pbs.values import parse_date, parse_duration, parse_mail_users
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.chunk import Chunk
+from hpcbatch.model.record import JobRecord
 from hpcbatch.model.reservation import NOT, Denial, Flag, ReservationSpec
 from hpcbatch.model.spec import JobSpec, Sharing
 from hpcbatch.typed import Final, NamedTuple
@@ -31,6 +32,7 @@ _DENIED: Mapping[Denial, tuple[str, int]] = {
     Denial.BAD_RULE: ("", _PBSE_RRULE),
     Denial.BAD_ZONE: ("", _PBSE_ZONE),
     Denial.BAD_REQUEST: ("Illegal attribute or resource value", _PBSE_BADATVAL),
+    Denial.BAD_STATE: ("Request invalid for state of job", PBSE_BADSTATE),
     Denial.NOT_ALLOWED: ("Unauthorized Request", _PBSE_PERM),
     Denial.NO_PLAN: ("reservation failure", _PBSE_RESV_FAIL),
 }
@@ -56,6 +58,8 @@ class Rsub(NamedTuple):
     """`-I`: how long the command waits for the reservation to be confirmed; None: it does not."""
     is_of_job: bool = False
     """It is a waiting job's (-W qmove), which moves into it."""
+    is_running_job: bool = False
+    """It is made of a running job (--job), and the controller moves that into it."""
 
 
 class Times(NamedTuple):
@@ -115,11 +119,14 @@ def read_rsub(
     read_job: Callable[[Sequence[str]], JobSpec],
     node_cpus: Callable[[], Mapping[str, int]],
     waiting_job: Callable[[str], JobSpec],
+    running_job: Callable[[str], JobRecord],
 ) -> Rsub:
-    """`read_job` reads options of qsub; `node_cpus` has the nodes; `waiting_job` finds a job by its id and raises
-    PbsError if it does not wait. Raises PbsUsageError and PbsError.
+    """`read_job` reads options of qsub; `node_cpus` has the nodes; `waiting_job` and `running_job` find a job by its id
+    and raise PbsError if it does not wait, or cannot become a reservation. Raises PbsUsageError and PbsError.
     """
-    parsed = options.getopt(options.words(argv), options.PBS_RSUB, long_options=frozenset({"--hosts", "--job"}))
+    parsed = options.getopt(
+        *(options.words(argv), options.PBS_RSUB), long_options=frozenset({"--hosts"}), with_value=frozenset({"--job"})
+    )
     wrong = [*parsed.errors]
     given = {option.name: option.value for option in parsed.options}
     times = _times(parsed, now, wrong, "pbs_rsub")
@@ -140,8 +147,10 @@ def read_rsub(
     elif parsed.operands:
         wrong.append(f"directive error: {' '.join(argv)} ")
     if "--job" in given:
-        why = "a job that runs keeps its nodes until it ends, and none is moved into a reservation: --job"
-        raise PbsError(f"No support for requested service\n{why}", _PBSE_NOSUP & 0xFF)
+        if given.keys() & {"R", "E"}:
+            wrong.append("Start/End time cannot be used with --job option")
+        if extra := sorted(given.keys() & {"l", "D", "r", "W", "--hosts"}):
+            wrong.append(f"the reservation is what the job has, for its walltime: --job goes without {_dashed(extra)}")
     more = _more(given["W"], wrong) if "W" in given else More()
     if more.job and given.keys() & {"R", "E"}:
         wrong.append("-Wqmove is not compatible with -R or -E option")
@@ -158,6 +167,9 @@ def read_rsub(
     if rule and not zone:
         text = "pbs_rsub error: a valid PBS_TZID timezone environment variable is required."
         raise PbsError("", 2, usage=text)
+    if "--job" in given:
+        spec = _of_job(running_job(given["--job"]), parsed, host, now)
+        return Rsub(mail.applied(spec), wait_s, is_running_job=True)
     if hosts:
         spec = _of_hosts(hosts, times.settled(now), given, host, node_cpus())
         return Rsub(mail.applied(spec), None)
@@ -231,6 +243,17 @@ def _of_hosts(
         attributes={**attributes, "ncpus": str(sum(cpus[name] for name in hosts)), "nodect": str(len(hosts))},
         submit_host=host,
     )
+
+
+def _dashed(names: Iterable[str]) -> str:
+    return ", ".join(name if name.startswith("--") else f"-{name}" for name in names)
+
+
+def _of_job(job: JobRecord, parsed: Parsed, host: str, now: datetime) -> ReservationSpec:
+    """The controller looks at the job itself, and settles size and times by that."""
+    start = job.status.start_time or now.replace(microsecond=0)
+    end = start + timedelta(seconds=job.walltime_s or 1)
+    return replace(_of_chunks(parsed, (start, end), job.spec, host), job=job.job_id)
 
 
 def _of_chunks(parsed: Parsed, times: tuple[datetime, datetime], job: JobSpec, host: str) -> ReservationSpec:
@@ -407,7 +430,7 @@ def _merged(before: tuple[str, ...], text: str | None) -> tuple[str, ...]:
 
 
 def read_ralter(argv: Sequence[str], now: datetime) -> Ralter:
-    """Raises PbsUsageError."""
+    """Raises PbsUsageError and PbsError."""
     parsed = options.getopt(options.words(argv), options.PBS_RALTER)
     wrong = [*parsed.errors]
     given = {option.name: option.value for option in parsed.options}
@@ -419,10 +442,16 @@ def read_ralter(argv: Sequence[str], now: datetime) -> Ralter:
     select = given.get("l")
     if select is not None and not select.startswith("select="):
         wrong.append("-l only allows for select")
-    if (force := given.get("W")) is not None:
-        wrong.append("No support for requested service" if force == "force" else "illegal -W value")
+    if given.get("W", "force") != "force":
+        wrong.append("illegal -W value")
     if wrong or len(parsed.operands) != 1:
         raise PbsUsageError("\n".join(wrong), usage.PBS_RALTER)
+    if "W" in given:
+        why = (
+            "a change is granted if there is room for it, and never forced: -W force (operators reserve what is taken "
+            "with scontrol create reservation Flags=OVERLAP,IGNORE_JOBS)"
+        )
+        raise PbsError(f"No support for requested service\n{why}", _PBSE_NOSUP & 0xFF)
     return Ralter(
         reservation=parsed.operands[0].text,
         times=times,

@@ -279,7 +279,7 @@ ATTRIBUTES: Final[Mapping[str, Rule]] = {
     "job_radix": _ignored("how the pods are started is the runner's to choose", "Torque"),
     "fault_tolerant": _ignored("a job has all of its nodes or none", "Torque"),
     "login_property": _ignored("there are no login nodes of a Cray", "Torque"),
-    "create_resv_from_job": _refused("a job does not become a reservation"),
+    "create_resv_from_job": _refused("pbs_rsub --job makes a reservation of the job once it runs"),
     "cred": _refused("credentials do not travel with a job"),
     "reserve_start": _refused("it is for reservations"),
     "reserve_end": _refused("it is for reservations"),

@@ -60,6 +60,7 @@ _TEXTS: Mapping[Denial, str] = {
     Denial.BAD_ZONE: "Invalid time specified",
     Denial.BAD_CORES: "Core count for reservation nodes is not consistent",
     Denial.BAD_REQUEST: "Requested reservation is invalid",
+    Denial.BAD_STATE: "Requested reservation is invalid",
     Denial.NOT_ALLOWED: "Access/permission denied",
     Denial.NO_PLAN: "Requested operation not supported on this system",
 }

@@ -27,6 +27,7 @@ from typing import Any
 from hpcbatch.api.port import Object, WatchEvent
 from hpcbatch.api.resources import CONFIGMAPS, LEASES, NAMESPACES, NODES, PODS, SECRETS, VOLCANO_JOBS, Resource
 from hpcbatch.engine.agent import logs
+from hpcbatch.engine.agent.concerns import concerns
 from hpcbatch.engine.agent.hints import runner_hints
 from hpcbatch.engine.agent.node import (
     LEASE_NAMESPACE,
@@ -286,12 +287,15 @@ class Agent:
             self._pod_host.send(message)
 
     def _enqueuing(self, handle: Callable[[WatchEvent], None]) -> Callable[[WatchEvent], None]:
-        return lambda event: self._queue.put(lambda: handle(event))
+        def on_event(event: WatchEvent) -> None:
+            if concerns(event, self._nodes):
+                self._queue.put(lambda: handle(event))
+
+        return on_event
 
     def _pod_changed(self, event: WatchEvent) -> None:
         pod = event.object
-        uid = pod["metadata"]["uid"]
-        run = self._runs.get(uid)
+        run = self._runs.get(uid := pod["metadata"]["uid"])
         if event.type == "DELETED":
             if run is not None:
                 run.gone()
@@ -307,7 +311,7 @@ class Agent:
         meta = event.object["metadata"]
         kind = SECRETS if event.object.get("kind") == "Secret" else CONFIGMAPS
         for run in list(self._runs.values()):
-            if run.namespace == meta["namespace"] and event.type != "DELETED":
+            if run.namespace == meta["namespace"]:
                 run.guarded(lambda run=run: run.source_changed(kind.plural, meta["name"]))  # type: ignore[misc]
 
     def _on_host_message(self, message: dict[str, Any]) -> None:
@@ -317,8 +321,7 @@ class Agent:
         if message["event"] == "unshared":
             self.shared.forget(message["key"])
             return
-        run = self._runs.get(message["pod"])
-        if run is not None:
+        if (run := self._runs.get(message["pod"])) is not None:
             run.guarded(lambda: run.on_host_message(message))
 
     def _host_lost(self) -> None:

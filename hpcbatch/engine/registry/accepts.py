@@ -22,6 +22,7 @@ _TYPES: Final[Mapping[str, frozenset[type]]] = {
     "boolean": frozenset({bool}),
     "null": frozenset({type(None)}),
 }
+_NESTED: Final[Mapping[str, type]] = {"object": dict, "array": list}
 _INTEGERS: Final[Mapping[str, int]] = {"int32": 31, "int64": 63}
 """The bits of a number without its sign."""
 _KNOWN: Final = frozenset(
@@ -54,7 +55,8 @@ def accepts(schema: Mapping[str, Any], matches: Matches, has_format: Callable[[A
         return lambda _: False
     tests = [*_scalar(schema, matches, has_format), *_sizes(schema)]
     if (inside := _inside(schema, matches, has_format)) is not None:
-        tests.append(inside)
+        sees_type = isinstance(schema.get("type"), str) and schema["type"] in _NESTED
+        tests = [*(tests[1:] if sees_type else tests), inside]
     if not tests:
         return lambda _: True
     return reduce(_both, tests)
@@ -89,7 +91,7 @@ def _both(one: Accepts, other: Accepts) -> Accepts:
 
 def _scalar(schema: Mapping[str, Any], matches: Matches, has_format: Callable[[Any, str], bool]) -> list[Accepts]:
     tests: list[Accepts] = []
-    if "type" in schema:
+    if "type" in schema:  # the first one
         words = [schema["type"]] if isinstance(schema["type"], str) else schema["type"]
         types = frozenset().union(*(_TYPES.get(word, frozenset()) for word in words))
         tests.append(lambda value: type(value) in types)
@@ -128,7 +130,7 @@ def _has_size(kind: type[Sized], least: float, most: float) -> Accepts:
 
 
 def _inside(schema: Mapping[str, Any], matches: Matches, has_format: Callable[[Any, str], bool]) -> Accepts | None:
-    """What the schema wants of the parts of a map or a list."""
+    """What the schema wants of the parts of a map or a list, and that it is one where nothing else is allowed."""
     parts = {name: accepts(part, matches, has_format) for name, part in schema.get("properties", {}).items()}
     required = frozenset(schema.get("required", ()))
     other = schema.get("additionalProperties")
@@ -136,9 +138,13 @@ def _inside(schema: Mapping[str, Any], matches: Matches, has_format: Callable[[A
     item = accepts(schema["items"], matches, has_format) if "items" in schema else None
     if not parts and not required and rest is None and item is None and other is not False:
         return None
+    wanted = _NESTED.get(schema["type"]) if isinstance(schema.get("type"), str) else None
 
     def test(value: Any) -> bool:
-        if type(value) is dict:
+        kind = type(value)
+        if wanted is not None and kind is not wanted:
+            return False
+        if kind is dict:
             if not required <= value.keys():
                 return False
             for name, one in value.items():
@@ -149,6 +155,6 @@ def _inside(schema: Mapping[str, Any], matches: Matches, has_format: Callable[[A
                 elif other is False and name not in parts:
                     return False
             return True
-        return type(value) is not list or item is None or all(map(item, value))
+        return kind is not list or item is None or all(map(item, value))
 
     return test

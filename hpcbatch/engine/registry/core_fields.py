@@ -23,6 +23,8 @@ _GROUP_OF: dict[tuple[str, str], str] = {
     ("apiextensions.k8s.io", "v1"): "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1",
 }
 _INT64 = 2**63
+_TEXTS = frozenset({"str", "time", "bytes", "qty", "ios"})
+"""Types of which every text is a value."""
 _GO_NAMES = {"str": "string", "int": "int64", "num": "float64", "bool": "bool", "time": "string", "bytes": "[]uint8"}
 
 
@@ -70,6 +72,8 @@ class _Cleaner:
 
     def clean(self, value: Any, type_name: str, owner: str, field: str) -> Any:
         """`owner` is the type that has the field, `field` its path."""
+        if type(value) is str and type_name in _TEXTS:
+            return value
         if type_name == "any":
             return _without_nulls(value)
         if type_name == "schemaOrBool":
@@ -97,6 +101,8 @@ class _Cleaner:
         for key, item in value.items():
             if key not in known:
                 self.unknown.append(f"{field}.{key}")
+            elif type(item) is str and known[key] in _TEXTS:  # most are, and need no walk
+                result[key] = item
             elif item is not None:
                 result[key] = self.clean(item, known[key], type_name, f"{field}.{key}")
         return result

@@ -92,7 +92,8 @@ class Disk:
             if self._is_grouping and not self._has_failed and not self._of_thread.waits_for_none:
                 self._waiting.update(rows)
                 self._newest = revision
-                self._due.set()
+                if not self._due.is_set():
+                    self._due.set()
             else:
                 self._commit({**self._waiting, **rows}, revision)
 

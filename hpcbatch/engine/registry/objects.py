@@ -166,7 +166,9 @@ class Objects:
             obj.pop("status", None)
         if generated:
             fresh["name"] = generate(meta["generateName"])
-        obj = compact(self._clean(kind, obj, unknown, options))
+        obj = self._clean(kind, obj, unknown, options)
+        if kind.key != _POD_KEY:  # of which few wait, and none stays for long
+            obj = compact(obj)
         with self.lock:
             self._require_namespace(kind, space, fresh.get("name", ""))
             obj = self._admit(kind, "CREATE", obj, None)

@@ -13,12 +13,11 @@ from collections.abc import Iterator, Mapping
 
 from hpcbatch.policy.plan.compiled import Counts, JobClass, Key, Option
 from hpcbatch.policy.plan.earliest import earliest
-from hpcbatch.policy.plan.estate import Spot
-from hpcbatch.policy.plan.limits import Count
 from hpcbatch.policy.plan.outcome import Expected, Held, Plan, Preemption, Release, Why
 from hpcbatch.policy.plan.packing import Placing
+from hpcbatch.policy.plan.placings import claimed, counted_of, places_of
 from hpcbatch.policy.plan.rooms import has_room
-from hpcbatch.policy.plan.snapshot import NODES, JobId, Limit, Place, Reservation, RunningJob, WaitingJob
+from hpcbatch.policy.plan.snapshot import JobId, Limit, Reservation, RunningJob, WaitingJob
 from hpcbatch.policy.plan.tally import Tally, Uses
 from hpcbatch.policy.plan.yielding import in_line, ready_at, victims_of, without
 from hpcbatch.typed import TYPE_CHECKING, NamedTuple
@@ -283,7 +282,7 @@ class _Walk:
             placed = None if limit else self._rooms.place_now(option, self.now_s + walltime_s)
             if placed is None:
                 continue
-            counted = _counted(job, uses, placed)
+            counted = counted_of(job, uses, placed)
             limit = self._tally.limit(counted, walltime_s) if counted != uses else None
             if limit is not None:
                 return limit
@@ -297,7 +296,7 @@ class _Walk:
         self.releases[job.job_id] = Release(
             job_id=job.job_id,
             shape=option.index,
-            places=_places(placed),
+            places=places_of(placed),
             is_bound=is_bound or len({kind for kind, _ in option.parts}) > 1,
             walltime_s=walltime_s,
             reservation=option.pool,
@@ -335,7 +334,7 @@ class _Walk:
         if best is None:
             return False
         start_s, option, uses, placed = best
-        self._expect(job, _Start(option, placed, start_s, _counted(job, uses, placed)))
+        self._expect(job, _Start(option, placed, start_s, counted_of(job, uses, placed)))
         line = pool, self._planner.line_of(job)
         self._planned[line] = self._planned.get(line, 0) + 1
         self.last_planned[pool] = job.job_id
@@ -343,7 +342,7 @@ class _Walk:
 
     def _expect(self, job: WaitingJob, start: _Start) -> None:
         option, placed, start_s, counted = start
-        self.expected[job.job_id] = Expected(start_s=start_s, shape=option.index, places=_places(placed))
+        self.expected[job.job_id] = Expected(start_s=start_s, shape=option.index, places=places_of(placed))
         self.own[job.job_id] = self._next(job, start_s, placed)
         self._rooms.occupy(option, placed, start_s, start_s + job.walltime_s)
         self._tally.plan(counted, start_s, job.walltime_s)
@@ -362,11 +361,11 @@ class _Walk:
             if job.job_id in self.releases:
                 self._claimed.add(job.job_id)
                 return
-        placed = _placed(job, option, self._estate.pools[""])
+        placed = claimed(job, option, self._estate.pools[""])
         start_s = None if placed is None else self._rooms.first_time(option, placed, job.walltime_s)
         if placed is not None and start_s is not None:
             self._claimed.add(job.job_id)
-            start = _Start(option, placed, start_s, _counted(job, uses, placed))
+            start = _Start(option, placed, start_s, counted_of(job, uses, placed))
             if start_s <= self.now_s:
                 self._start(job, start, job.walltime_s, is_bound=True)
             else:
@@ -418,12 +417,12 @@ class _Walk:
             for spot in self._estate.spots_of(victim):
                 self._rooms.put(spot, without(self._rooms.timeline(spot), spot, victim, self._estate, self.now_s))
         self._rooms.occupy(option, placed, self.now_s, self.now_s + job.walltime_s)
-        self._tally.release(_counted(job, uses, placed), job.walltime_s)
+        self._tally.release(counted_of(job, uses, placed), job.walltime_s)
         if victims:  # else there is room that the victims of others leave
             names = tuple(victim.job_id for victim in victims)
             self.preemptions.append(
                 Preemption(
-                    job_id=job.job_id, shape=option.index, places=_places(placed), victims=names, is_ending=is_ending
+                    job_id=job.job_id, shape=option.index, places=places_of(placed), victims=names, is_ending=is_ending
                 )
             )
         return victims
@@ -471,31 +470,6 @@ class _Walk:
         last = self.last_planned.get(found.pool)
         behind = Held(why=Why.PRIORITY, waits_for=() if last is None else (last,))
         return self._refusal_of(found) or behind
-
-
-def _counted(job: WaitingJob, uses: Uses, placed: list[Placing]) -> Uses:
-    """With the number of nodes, now that it is known."""
-    if job.uses is not None or not any(count.limit.what == NODES for count in uses):
-        return uses
-    nodes = len({spot for _, spot, _ in placed})
-    return tuple(Count(c.key, nodes, c.limit, c.binds) if c.limit.what == NODES else c for c in uses)
-
-
-def _placed(job: WaitingJob, option: Option, spots: Mapping[str, Spot]) -> list[Placing] | None:
-    """The places that the job claims; None if they are not what it needs, or a node cannot be used any more."""
-    counts = [0] * len(option.parts)
-    placed: list[Placing] = []
-    for place in job.claim:
-        spot = spots.get(place.node)
-        if spot is None or place.part >= len(counts) or spot not in option.parts[place.part][0].filter.able:
-            return None
-        counts[place.part] += place.count
-        placed.append((place.part, spot, place.count))
-    return placed if counts == [count for _, count in option.parts] else None
-
-
-def _places(placed: list[Placing]) -> tuple[Place, ...]:
-    return tuple(Place(part=part, node=spot.name, count=count) for part, spot, count in placed)
 
 
 class _HeldView(Mapping[JobId, Held]):

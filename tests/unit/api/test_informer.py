@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from queue import SimpleQueue
 from typing import Any
 
@@ -266,6 +267,16 @@ def test_get_wakes_for_an_add_from_another_thread() -> None:
     thread.join()
 
 
+def test_get_wakes_for_a_shorter_delay_than_it_waits_for() -> None:
+    queue: WorkQueue[str] = WorkQueue()
+    queue.add_after("later", 600)
+    with ThreadPoolExecutor(1) as pool:
+        found = pool.submit(queue.get, 60)
+        queue.add_after("much later", 1200)
+        queue.add_after("soon", 0.01)
+        assert found.result(60) == "soon"
+
+
 def test_workers_try_again_and_survive() -> None:
     queue: WorkQueue[str] = WorkQueue()
     raising: list[Exception] = [
@@ -288,13 +299,31 @@ def test_workers_try_again_and_survive() -> None:
     assert queue.get() is None
 
 
+def test_lanes_take_turns() -> None:
+    clock = Clock()
+    queue: WorkQueue[str] = WorkQueue(clock=clock, lane=lambda key: key[0])
+    for key in ("a1", "a2", "a3", "b1", "a4", "b2", "c1"):
+        queue.add(key)
+        clock.now += 1
+    assert len(queue) == 7
+    order: list[str] = []
+    while (taken := queue.get(0)) is not None:
+        order.append(taken)
+        if order == ["a1", "b1"]:
+            assert queue.waited_s("b1") == 4
+            queue.add("b1")
+        queue.done(taken)
+    assert order == ["a1", "b1", "c1", "a2", "b2", "a3", "b1", "a4"]
+    assert queue.waited_s("b1") == 0, "nobody works on it"
+
+
 class QueueModel(RuleBasedStateMachine):
     """A key is worked on by one worker at a time, and no `add` is ever lost."""
 
     def __init__(self) -> None:
         super().__init__()
         self.clock = Clock()
-        self.queue: WorkQueue[int] = WorkQueue(clock=self.clock)
+        self.queue: WorkQueue[int] = WorkQueue(clock=self.clock, lane=lambda key: key % 2)
         self.owed: set[int] = set()
         self.later: dict[int, float] = {}
         self.active: set[int] = set()

@@ -163,6 +163,11 @@ class World:
         self.written(job, name)
         return obj
 
+    def removed(self, volcano_job: Object) -> None:
+        """The Volcano Job has gone."""
+        del self.volcano_jobs.objects[object_key(volcano_job)]
+        self.gate.on_volcano_job(WatchEvent("DELETED", volcano_job))
+
 
 def job(number: int, cpus: int = 1, count: int = 1, walltime_s: int | None = 3600, **changes: Any) -> JobRecord:
     layout = (Chunk(count=count, cpus=cpus),)
@@ -349,7 +354,7 @@ def test_what_volcano_does_not_start_goes_behind_all_others() -> None:
     world = World(1)
     stuck = job(1, cpus=2)
     assert world.gate.take(stuck) is None
-    world.made(stuck, since="2020-01-01T00:00:00Z")
+    made = world.made(stuck, since="2020-01-01T00:00:00Z")
     world.start()
     world.gate.look()
     assert world.gate.withdrawn(stuck) is None, "nobody else wants its place"
@@ -358,6 +363,8 @@ def test_what_volcano_does_not_start_goes_behind_all_others() -> None:
     why = world.gate.withdrawn(stuck)
     assert why is not None and why.message == "Volcano has not started it on n0 within 30 s"
     world.written(stuck)
+    assert world.gate.take(stuck) is not None, "its Volcano Job is just being deleted"
+    world.removed(made)
     held = world.gate.take(stuck)
     assert held is not None and held.message == why.message
 
@@ -478,6 +485,42 @@ def test_a_limit_of_what_runs_is_kept_to() -> None:
     world.gate.look()
     assert world.woken == ["pbs-2"]
     assert world.gate.take(second) is None
+
+
+def test_a_limit_counts_a_job_until_volcano_can_start_it_no_more() -> None:
+    """It has waited so long for Volcano that it is planned anew, behind all others: they wait until it is taken back,
+    its Volcano Job, too.
+    """
+    world = World(2, accounting_enforce=frozenset({"limits"}))
+    world.sites.accounts.in_force = with_limit(1)
+    stuck, second = job(1), job(2)
+    assert world.gate.take(stuck) is None
+    made = world.made(stuck, since="2020-01-01T00:00:00Z")
+    world.written(second)
+    world.start()
+    world.gate.look()
+    for _ in range(2):
+        held = world.gate.take(second)
+        assert held is not None and held.reason is Reason.LIMIT
+        assert world.gate.withdrawn(stuck) is not None
+        world.gate.look()
+    world.written(stuck)
+    assert [world.gate.take(one) is None for one in (stuck, second)] == [False, False], "it is just being deleted"
+    world.removed(made)
+    assert world.gate.take(second) is None
+    assert world.gate.take(stuck) is not None
+
+
+def test_a_limit_counts_a_job_once_that_volcano_starts_late() -> None:
+    world = World(2, accounting_enforce=frozenset({"limits"}))
+    world.sites.accounts.in_force = with_limit(2)
+    late, *others = job(1), job(2), job(3)
+    assert world.gate.take(late) is None
+    world.made(late, since="2020-01-01T00:00:00Z")
+    world.start()
+    world.gate.look()
+    world.put_pod(late, "n0")
+    assert [world.gate.take(one) is None for one in others] == [True, False]
 
 
 def test_a_limit_is_set_and_taken_away_while_jobs_wait() -> None:
@@ -610,7 +653,7 @@ def test_volcano_knows_no_limits() -> None:
     world = World(2, accounting_enforce=frozenset({"limits"}), policy=Policy.VOLCANO, **by_priority(weight_age=1))
     world.sites.accounts.in_force = with_limit(1)
     assert [world.gate.take(job(number)) for number in (1, 2)] == [None, None]
-    assert world.gate.rank_of(job(1)) is None
+    assert world.gate.ranked(job(1), job(1).status).rank is None
 
 
 def test_a_changed_priority_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -618,7 +661,7 @@ def test_a_changed_priority_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     full(world)
     one = eligible(job(5), 100)
     world.gate.take(one)
-    shown = world.gate.rank_of(one)
+    shown = world.gate.ranked(one, one.status).rank
     assert shown is not None and 99 <= shown <= 110
     world.written(replace(one, status=replace(one.status, rank=shown)))
     world.gate.rank()

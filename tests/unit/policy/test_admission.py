@@ -312,9 +312,7 @@ def test_a_reserve_that_leaves_nothing() -> None:
 @pytest.mark.parametrize(
     ("count", "sets", "chosen"),
     [
-        (1, (("haswell",), ("rome",)), ("haswell",)),
         (2, (("haswell",), ("rome",)), ("rome",)),
-        (1, (("ib", "rome"), ("rome",)), ("ib", "rome")),
         (2, (("ib", "rome"), ("rome",)), ("rome",)),
         (3, (("haswell",), ("rome",)), ("haswell",)),
     ],
@@ -324,6 +322,13 @@ def test_the_same_alternative_for_all(count: int, sets: tuple[tuple[str, ...], .
     chunk = Chunk(count=count, alternatives=sets, same_alternative=True)
     (pod,) = layout_of(spec(chunks=(chunk,), queue="gpu", arrangement=Arrangement.SCATTER))
     assert (pod.properties, pod.alternatives, pod.same_alternative) == (chosen, (), False)
+
+
+def test_a_single_node_may_be_of_any_alternative() -> None:
+    """Whichever is free first."""
+    sets = (("haswell",), ("rome",))
+    (pod,) = layout_of(spec(chunks=(Chunk(count=1, alternatives=sets, same_alternative=True),), queue="gpu"))
+    assert (pod.properties, pod.alternatives, pod.same_alternative) == ((), sets, False)
 
 
 def test_alternatives_of_each_pod_stay() -> None:

@@ -14,7 +14,8 @@ from hpcbatch.model.refusal import RefusalCode
 from hpcbatch.model.reservation import Flag, KeptNode, ReservationSpec, Reserved
 from hpcbatch.model.site import QueueConfig, SiteConfig
 from hpcbatch.model.spec import JobSpec
-from hpcbatch.policy.reserved import check_reservation, ends_at, is_deleted
+from hpcbatch.model.state import JobState
+from hpcbatch.policy.reserved import check_reservation, ends_at, is_deleted, made_of, spec_of_job
 from hpcbatch.site.identity import Identity
 from hpcbatch.site.reservations import with_reservations
 
@@ -105,3 +106,19 @@ def test_when_a_job_is_ended(found: Reserved, now: datetime, wanted: datetime | 
 )
 def test_when_a_job_is_deleted(record: JobRecord, found: Reserved, now: datetime, wanted: bool) -> None:
     assert is_deleted(record, site(found, now=now), now) is wanted
+
+
+def test_a_reservation_of_a_running_job_is_for_all_of_its_time() -> None:
+    asked = reserved("R1", "pbs", job=1).spec
+    running = replace(job(), status=JobStatus(start_time=DURING, state=JobState.RUNNING, walltime_s=60))
+    made = spec_of_job(asked, running, site())
+    assert made is not None
+    assert (made.start, made.end, made.chunks) == (DURING, DURING + timedelta(minutes=1), running.spec.chunks)
+    endless = spec_of_job(asked, replace(running, status=replace(running.status, walltime_s=None)), site())
+    assert endless is not None
+    assert endless.duration == timedelta(days=1825)
+    waiting = replace(running, status=replace(running.status, state=JobState.QUEUED))
+    inside = replace(running, queue="R2")
+    world = site(reserved("R1", "pbs", job=1), reserved("R2", "pbs"))
+    assert [spec_of_job(asked, one, world) for one in (waiting, inside)] == [None, None]
+    assert [made_of(one, world) for one in (running, waiting, inside, replace(running, job_id=2))] == ["R1", "", "", ""]

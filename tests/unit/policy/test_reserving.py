@@ -11,7 +11,7 @@ import pytest
 from hpcbatch.model.reservation import Denial, Flag, ReservationSpec
 from hpcbatch.model.site import QueueConfig
 from hpcbatch.policy.plan.snapshot import Node, Part, Reservation, RunningJob
-from hpcbatch.policy.reserving import DeniedError, Estate, keep_chunks, keep_nodes
+from hpcbatch.policy.reserving import DeniedError, Estate, keep_chunks, keep_job, keep_nodes
 
 START = datetime(2026, 11, 25, 14, 0, tzinfo=UTC)
 S, E = START.timestamp(), START.timestamp() + 3600
@@ -130,3 +130,14 @@ def test_chunks_are_denied_where_others_have_reserved() -> None:
     assert len(chunks(estate(), wide)) == 4
     with pytest.raises(DeniedError):
         chunks(estate(other("n3", {"cpu": 1000})), wide)
+
+
+def test_what_a_running_job_has() -> None:
+    (one,) = keep_job("n1", estate(job("n1", E), job("n2", E)))
+    assert (one.name, one.amounts) == ("n1", {"cpu": 1000, "memory": GIB, "pods": 25})
+    alone = RunningJob(job_id="7", placed={"n3": {"cpu": 1000}}, ends_s=E, is_exclusive=True)
+    assert [(node.name, node.amounts) for node in keep_job("7", estate(alone))] == [("n3", None)]
+    for job_id in ("8", "9"):
+        with pytest.raises(DeniedError) as caught:
+            keep_job(job_id, estate(RunningJob(job_id="8", placed={}, ends_s=E)))
+        assert caught.value.code is Denial.BAD_STATE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.preemption import PreemptMode
+from hpcbatch.model.priority import ShortJobs
 from hpcbatch.model.record import JobRecord, JobStatus, PastRun, Preempted, Preempting, Victim
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.spec import JobSpec
@@ -129,3 +131,24 @@ def test_who_ends_for_whom() -> None:
     victims = Preempting(time=NOW, places="0:n1*1", victims=(Victim(job=5, run=1), Victim(job=6, run=2)))
     assert why(TOP, LINE, NOW, UTC, JobStatus(preempting=victims)).endswith(" For it are being preempted: 5, 6.")
     assert why(runs, LINE, NOW, UTC, JobStatus(preempting=victims)).endswith(" For it were preempted: 5, 6.")
+
+
+def test_where_short_jobs_go_first() -> None:
+    short, spec = ShortJobs(walltime_s=30, delay_s=1800), JobSpec(dialect=Dialect.PBS, name="j", server="s")
+    status = JobStatus(owner="ann", layout=spec.chunks)
+    long = why(LINE[1], LINE, NOW, UTC, status, short=short)
+    assert long.endswith(
+        "It is not due yet: jobs of at most 00:00:30 go before it until it would start without them, and for no more "
+        "than 00:30:00 after that."
+    )
+    assert "it could start at once" not in long
+    small = why(row(5, Reason.RESOURCES, walltime_s=30), LINE, NOW, UTC, status, short=short)
+    assert small.endswith(
+        "It is short: it starts as soon as there is room for it, unless a job that is due would start too late."
+    )
+    due = replace(status, due_since=NOW)
+    assert why(LINE[1], LINE, NOW, UTC, due, short=short).endswith(
+        "It is due since 2026-11-25 12:00:00: only jobs that are due before it go first, and short jobs that end by "
+        "2026-11-25 12:30:00."
+    )
+    assert "due" not in why(row(1, state=JobState.RUNNING), LINE, NOW, UTC, due, short=short)

@@ -10,6 +10,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hpcbatch.model.priority import ShortJobs
 from hpcbatch.model.scheduler import Scheduler
 from hpcbatch.model.site import Launcher, Policy, QueueConfig, SiteConfig, Volume
 from hpcbatch.site import file as site_file
@@ -151,6 +152,9 @@ def test_no_durations(text: str) -> None:
         ("policy: volcano", "policy", Policy.VOLCANO),
         ("policy: backfill", "policy", Policy.BACKFILL),
         ("backfillDepth: 10000", "backfill_depth", 10000),
+        ("judgeWRF: true", "short_first", None),
+        ("shortFirst: {}", "short_first", ShortJobs(walltime_s=30, delay_s=1800)),
+        ("shortFirst: {walltime: 2m, delay: 1h}", "short_first", ShortJobs(walltime_s=120, delay_s=3600)),
         ("scheduler: volcano", "scheduler", Scheduler.VOLCANO),
         ("scheduler: none", "scheduler", Scheduler.NONE),
         ("scheduler: none", "scheduler_name", "default-scheduler"),
@@ -165,6 +169,7 @@ def test_no_durations(text: str) -> None:
         ("killDelay: 0", "kill_delay_s", 0),
         ("interactiveIdleLimit: 30m", "interactive_idle_limit_s", 1800),
         ("historyKept: 0", "history_kept_s", 0),
+        ("mostRecords: 1000", "most_records", 1000),
         ("imagePullTimeout: 10m", "image_pull_timeout_s", 600),
         ("clusterDomain: k8s.site", "cluster_domain", "k8s.site"),
         ("serverName: 123", "server_name", "123"),
@@ -211,6 +216,10 @@ VOLUME = "volumes:\n- name: v\n  mountPath: /v\n  emptyDir: {}\n"
         ("schedulerName: My_Own", ["3:16: schedulerName: expected the schedulerName of pods, a name in lower case"]),
         ("placeTimeout: 0", ["3:15: placeTimeout: expected"]),
         ("backfillDepth: 0", ["3:16: backfillDepth: expected a whole number from 1 to 10000"]),
+        ("shortFirst: 1m", ["3:13: shortFirst: expected keys and values"]),
+        ("shortFirst: {walltime: 30m}", ["3:13: shortFirst: expected a delay that is longer than the walltime"]),
+        ("shortFirst: {walltime: 0}", ["3:24: shortFirst.walltime: expected 1 second at least"]),
+        ("policy: volcano\nshortFirst: {}", ["4:13: shortFirst: needs policy: backfill"]),
         ("launcherCPU: -1", ["3:14: launcherCPU: expected CPUs such as"]),
         ("queues: {}", ["3:9: queues: expected a list, found keys and values"]),
         ("queues:\n- q", ["4:3: queues[0]: expected keys and values, found 'q'", "no default"]),

@@ -12,13 +12,25 @@ from hpcbatch.dialects.pbs.errors import PbsError, PbsUsageError
 from hpcbatch.dialects.pbs.reservations import Shown, format_list, parse_rstat, read_id
 from hpcbatch.dialects.pbs.rsub import Rsub, Times, read_ralter, read_rdel, read_rsub, refused_at_once
 from hpcbatch.model.chunk import Chunk
+from hpcbatch.model.record import JobRecord, JobStatus
 from hpcbatch.model.reservation import Denial, Flag, KeptNode, Phase, ReservationSpec, ReservationStatus
 from hpcbatch.model.spec import JobSpec
+from hpcbatch.model.state import JobState
 from hpcbatch.record.reservation import ReservationRecord
 
 NOW = datetime(2026, 11, 25, 10, 0, tzinfo=UTC)
 START = datetime(2026, 11, 25, 14, 0, tzinfo=UTC)
 HOUR = timedelta(hours=1)
+
+
+RUNNING = JobRecord(
+    job_id=7,
+    namespace="ns",
+    object_name="o",
+    spec=JobSpec(dialect="pbs", name="x", chunks=(Chunk(count=2, cpus=4),), walltime_s=3600),
+    status=JobStatus(start_time=START, state=JobState.RUNNING, walltime_s=3600),
+    queue="default",
+)
 
 
 def read_job(arguments: Sequence[str]) -> JobSpec:
@@ -38,6 +50,7 @@ def rsub(*argv: str, zone: str = "") -> Rsub:
         waiting_job=lambda job_id: replace(
             read_job(["walltime=60"] if job_id == "7" else []), attributes={"Resource_List.select": "2:ncpus=4:a=b"}
         ),
+        running_job=lambda _: RUNNING,
     )
 
 
@@ -116,6 +129,10 @@ def test_bad_times(given: Times) -> None:
         (("-l", "select=1", "--hosts", "n1"), "can't use -l with --hosts"),
         (("-R", "1400", "word"), "directive error: -R 1400 word "),
         (("-Z",), "invalid option -- 'Z'"),
+        (("--job",), "invalid option -- '-'"),
+        (("--job", "7", "-E", "1500"), "Start/End time cannot be used with --job option"),
+        (("--job", "7", "8"), "directive error: --job 7 8 "),
+        (("--job", "7", "-l", "select=1", "--hosts"), "missing host(s)"),
     ],
 )
 def test_wrong_command_lines(argv: tuple[str, ...], says: str) -> None:
@@ -137,13 +154,23 @@ def test_of_a_waiting_job() -> None:
     assert (alone.is_of_job, alone.spec.purge_s) == (False, 30)
 
 
+def test_of_a_running_job() -> None:
+    found = rsub("--job", "7", "-N", "mine", "-U", "bob", "-m", "a")
+    assert (found.is_running_job, found.is_of_job, found.spec.job, found.spec.name) == (True, False, 7, "mine")
+    assert (found.spec.start, found.spec.end) == (START, START + HOUR)
+    assert (found.spec.chunks, found.spec.mail_points) == ((Chunk(count=2, cpus=4),), "a")
+    assert found.spec.attributes["select"] == "2:ncpus=4"
+    for more in (("-l", "select=1"), ("-D", "60"), ("-r", "FREQ=DAILY"), ("-W", "qmove=8")):
+        with pytest.raises(PbsUsageError, match=f"--job goes without {more[0]}"):
+            rsub("--job", "7", *more)
+
+
 @pytest.mark.parametrize(
     ("argv", "text", "number"),
     [
         (("-W", "qmove=8"), "Bad time specification(s)", 238),
         (("-W", "qmove=7", "-I", "5"), "-I <timeout> value must be negative", 2),
         (("-W", "colour=red", "-R", "1400", "-D", "60", "-l", "select=1"), "Undefined attribute  colour", 154),
-        (("--job", "7"), "No support for requested service", 181),
     ],
 )
 def test_what_no_job_gets(argv: tuple[str, ...], text: str, number: int) -> None:
@@ -300,11 +327,17 @@ def test_the_start_of_one_with_jobs_stays() -> None:
         read_ralter(("-R", "1500", "R12"), NOW).applied(SPEC, START, read_job, is_on=True, has_jobs=True)
 
 
-@pytest.mark.parametrize("argv", [(), ("R1", "R2"), ("-l", "ncpus=1", "R1"), ("-W", "force", "R1"), ("-I", "0", "R1")])
+@pytest.mark.parametrize("argv", [(), ("R1", "R2"), ("-l", "ncpus=1", "R1"), ("-W", "x", "R1"), ("-I", "0", "R1")])
 def test_wrong_ralter(argv: tuple[str, ...]) -> None:
     with pytest.raises(PbsUsageError) as caught:
         read_ralter(argv, NOW)
     assert caught.value.code == 2
+
+
+def test_nothing_is_forced() -> None:
+    with pytest.raises(PbsError) as caught:
+        read_ralter(["-W", "force", "-D", "60", "R1"], NOW)
+    assert (caught.value.text.split("\n")[0], caught.value.code) == ("No support for requested service", 181)
 
 
 def test_rdel() -> None:

@@ -91,7 +91,9 @@ def nested(levels: int) -> Any:
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        ({"a": [{"b": "}{]["}], "c": {}}, False),
+        ({"a": [{"b": "}{]["}], "c": {}}, True),
+        ({"a": [{"b": "}{][" * 30}], "c": {}}, False),
+        ([[]] * 60, True),
         ({"a": [{"b": "text"}], "c": {}, "d": [[]]}, True),
         (nested(20), True),
         (nested(60), False),
