@@ -37,6 +37,8 @@ _STARTING_LOOK_S = 10.0
 # reports its end earlier.
 _GIVEN_UP_AFTER = timedelta(seconds=10)
 _ENDING_LOOK_S = 10.0
+_UNTOLD_LOOK_S = 5.0
+"""Kueue may say later why it does not let a job in: no event tells of that."""
 _A_MOMENT_S = 0.1
 _OVERDUE = frozenset({Reason.TIME_LIMIT, Reason.DEADLINE, Reason.RESERVATION_ENDED})
 
@@ -216,7 +218,10 @@ def _with_volcano_job(seen: Observed, volcano_job: VolcanoJobView) -> Decision:
         and (seen.now - refused.since).total_seconds() >= seen.start_limit_s
     ):
         return Decision(status=as_ended(seen, JobState.FAILED, Reason.LAUNCH_FAILED, refused.message))
-    return Decision(status=as_waiting(status, why_it_waits(seen)))
+    return Decision(
+        status=as_waiting(status, why_it_waits(seen)),
+        look_again_s=_UNTOLD_LOOK_S if volcano_job.may_bind_in_part else None,
+    )
 
 
 def _is_seen_late(seen: Observed, first: PodView) -> bool:

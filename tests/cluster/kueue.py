@@ -15,7 +15,7 @@ import yaml
 from tests.cluster import daemons, login
 from tests.cluster.binaries import Module, build, module_source
 from tests.cluster.control_plane import PKI, certificate
-from tests.cluster.state import ADMIN_CONF, STATE, kubectl, run, wait_until
+from tests.cluster.state import ADMIN_CONF, STATE, kubectl, run, wait_for_definitions, wait_until
 
 KUEUE = Module("kueue", {"kueue": "sigs.k8s.io/kueue/cmd/kueue"})
 QUOTA = {"cpu": "6", "memory": "64Gi"}
@@ -48,7 +48,7 @@ def kueue() -> Iterator[str]:
     (STATE / "kueue.yaml").write_text(yaml.safe_dump(_CONFIG))
     _server_side_apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kueue-system"}}, *definitions])
     names = [f"crd/{each['metadata']['name']}" for each in definitions]
-    kubectl("wait", "--for=condition=Established", *names, "--timeout=60s")
+    wait_for_definitions(*names)
     daemons.start(_NAME, program, "--config", STATE / "kueue.yaml", "--kubeconfig", ADMIN_CONF)
     try:
         _server_side_apply(webhooks)

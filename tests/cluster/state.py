@@ -72,3 +72,9 @@ def wait_until(what: str, reached: Callable[[], object], limit_s: float = 120) -
             said = f": {error}"
         time.sleep(0.2)
     raise ClusterError(f"{what}: not reached in {limit_s:.0f} s{said}")
+
+
+def wait_for_definitions(*names: str) -> None:
+    """Until these, `crd/…`, are in force. `kubectl wait` fails for one that has no status yet."""
+    condition = ("wait", "--for=condition=Established", "--timeout=10s")
+    wait_until(", ".join(names), lambda: kubectl(*condition, *names))

@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.cluster import daemons
 from tests.cluster.binaries import Module, build, module_source
-from tests.cluster.state import ADMIN_CONF, kubectl, wait_until
+from tests.cluster.state import ADMIN_CONF, kubectl, wait_for_definitions, wait_until
 
 _SOURCE = "github.com/kubeflow/training-operator"
 TRAINING = Module("training", {"training-operator": f"{_SOURCE}/cmd/training-operator.v1"})
@@ -33,7 +33,7 @@ def training_operator(gang_scheduler: str = "") -> Iterator[None]:
     crds = module_source(TRAINING, _SOURCE) / "manifests/base/crds"
     definitions = [word for kind in _KINDS.values() for word in ("-f", crds / f"kubeflow.org_{kind}.yaml")]
     kubectl("apply", "--server-side", *definitions)
-    kubectl("wait", "--for=condition=Established", *(f"crd/{kind}.kubeflow.org" for kind in _KINDS.values()))
+    wait_for_definitions(*(f"crd/{kind}.kubeflow.org" for kind in _KINDS.values()))
     kubectl("create", "namespace", _NAMESPACE)
     kubectl("create", "secret", "generic", _SECRET, "-n", _NAMESPACE)
     options = [f"--enable-scheme={kind.lower()}" for kind in _KINDS]

@@ -421,6 +421,13 @@ def test_a_job_that_may_have_some_of_its_nodes(others: list[PodView], wanted: in
     assert not decide(at).let_start, "Volcano gives all nodes or none"
 
 
+def test_it_looks_again_for_what_kueue_says() -> None:
+    at = seen(phase="Pending", pods=[pod(0, phase="Pending", node="")])
+    assert at.volcano_job is not None
+    assert decide(at).look_again_s is None
+    assert decide(replace(at, volcano_job=replace(at.volcano_job, may_bind_in_part=True))).look_again_s == 5
+
+
 def test_a_run_that_was_never_let_start_is_none() -> None:
     """Its first pod was deleted before all others ran. One that was let start counts, though that is seen late."""
     deleted = replace(RUNNING, is_deleting=True)
