@@ -500,7 +500,8 @@ class PlanGate:
     def _estimate(self) -> None:
         began = time.monotonic()
         self._is_estimated = True
-        self._estimates = estimate(self._world, _ESTIMATED) if len(self._world.waiting) > 1 else {}
+        planned = 0 if self._sites.in_force.config.short_first is not None else 1  # one that is not due is not
+        self._estimates = estimate(self._world, _ESTIMATED) if len(self._world.waiting) > planned else {}
         took_s = time.monotonic() - began
         self._estimate_at = began + max(_ESTIMATE_S, took_s / _SHARE**2)
 

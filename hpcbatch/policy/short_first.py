@@ -357,9 +357,9 @@ class ShortFirst:
         return replace(job, order=(_NOT_DUE, *job.order), earliest_s=math.inf)
 
     def held_in_shadow(self, job_id: JobId) -> Held | None:
-        """Why a waiting job is not due that does not start before; None: it is, or it may."""
+        """Why a waiting job is not due; None: it is, or is outside of all this."""
         job = self.waiting.get(job_id)
-        if job is None or self._placed(job).order[0] != _NOT_DUE:
+        if job is None or self._placed(job).order[0] not in {_NOT_DUE, _FIRST, _BEHIND}:
             return None
         if self._shadow_plan is None:
             self._shadow_plan = self._shadow.plan(self._now_s)
@@ -372,6 +372,8 @@ class _HeldView(Mapping[JobId, Held]):
 
     def __getitem__(self, job_id: JobId) -> Held:
         held = self._held[job_id]
+        if held.why is Why.LIMIT:  # of a short one, which else would wait for what it waits for in the shadow
+            return held
         return self._planner.held_in_shadow(job_id) or held
 
     def __iter__(self) -> Iterator[JobId]:

@@ -109,6 +109,18 @@ def test_no_short_job_goes_before_one_whose_bound_is_near(*, is_killed: bool) ->
         assert world.gate.released(wide).status.due_since == wide.status.due_since
 
 
+def test_a_job_that_is_not_due_shows_when_it_may_start() -> None:
+    world = World(short_first=SHORT)
+    full(world)
+    wide = job(5, cpus=2, count=2)
+    world.written(wide)
+    assert world.gate.take(wide) is not None
+    world.gate.look()
+    start, nodes = world.gate.forecast(wide)
+    assert start is not None
+    assert nodes == "n0,n1"
+
+
 def test_a_job_that_is_held_or_queued_again_is_not_due() -> None:
     world = World(short_first=SHORT)
     wide = overtaken(world)

@@ -171,6 +171,15 @@ def test_a_long_job_shows_what_it_waits_for_until_it_is_due() -> None:
     assert plan.next_s == 1000.0
 
 
+def test_a_short_job_shows_what_it_waits_for_too() -> None:
+    found = planner()
+    found.set_reservations([Reservation(name="r", nodes={"n": None}, start_s=20.0, end_s=900.0)])
+    found.put_waiting(job(1, 1, 30.0))
+    plan = found.plan(1.0)
+    assert plan.held["1"].why is Why.RESERVATION
+    assert plan.held["1"].reservation == "r"
+
+
 def test_what_ends_early_ends_in_the_shadow_too() -> None:
     found = full()
     found.drop_job("1")
