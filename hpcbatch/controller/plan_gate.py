@@ -194,7 +194,7 @@ class PlanGate:
             if is_blocked:
                 return blocked
             self._world.blocked.discard(job_id)
-            if (site.priority.by_share and self._ranks.are_new) or self._world.lacks_spent:
+            if (site.priority.by_share and self._ranks.are_new) or self._world.limits.lacks_spent:
                 self._changed.set()  # what is in the history has not been counted yet; its event puts it in line
                 return Waiting(reason=record.status.reason, message=record.status.message)
             if code := self._world.never_because(record):
