@@ -10,9 +10,9 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import Final, NamedTuple
+from typing import Final
 
 from hpcbatch.api.informer import Informer
 from hpcbatch.api.port import Object, WatchEvent
@@ -20,10 +20,10 @@ from hpcbatch.controller.lone_pods import LonePods
 from hpcbatch.controller.node_rooms import NodeRooms
 from hpcbatch.controller.past_usage import PastUsage
 from hpcbatch.controller.pinning import placed
-from hpcbatch.controller.plan_foresight import estimate, foresee
 from hpcbatch.controller.plan_news import PlanNews
 from hpcbatch.controller.plan_order import PlanOrder
 from hpcbatch.controller.plan_ranks import PlanRanks
+from hpcbatch.controller.plan_told import PlanTold
 from hpcbatch.controller.plan_world import PlanWorld
 from hpcbatch.controller.released import Released
 from hpcbatch.controller.site_source import SiteSource
@@ -37,16 +37,13 @@ from hpcbatch.policy.deadlines import with_grant_of
 from hpcbatch.policy.going_on import going_on_id
 from hpcbatch.policy.lone_pod import given_to
 from hpcbatch.policy.observed import Waiting
-from hpcbatch.policy.plan.outcome import Expected, Held, Plan, Preemption, Release, Why
+from hpcbatch.policy.plan.outcome import Plan, Preemption, Release
 from hpcbatch.policy.plan.snapshot import Node, RunningJob
 from hpcbatch.policy.planned import (
     Forecast,
     as_released,
-    forecast,
-    is_as_good,
     never_runs,
     plan_id,
-    why_held,
 )
 from hpcbatch.record.rows import row_of
 
@@ -67,9 +64,6 @@ A node whose devices fail refuses each.
 """
 _LATER_S: Final = 0.5
 """What only shows something else waits so long: many plans may follow each other."""
-_ESTIMATED: Final = 64
-"""How many waiting jobs show when they may start, beside those whose start is planned."""
-_ESTIMATE_S: Final = 5.0
 _RELEASED_S: Final = 0.2
 """How long jobs that a plan starts may start without a new plan: where many start at once, each would have all others
 planned anew.
@@ -79,14 +73,6 @@ _REST_S: Final = 0.01
 """Between two looks at least: what changes together is looked at together."""
 _LEAST_S: Final = 1.0
 """Between two plans that nothing but the time has brought about."""
-
-
-class _Told(NamedTuple):
-    """What a job was last told of the plan."""
-
-    why: Why | None
-    limit: str
-    start: datetime | None
 
 
 class PlanGate:
@@ -107,7 +93,7 @@ class PlanGate:
         lone_pods: LonePods | None = None,
     ) -> None:
         """Without `lone_pods` the site's scheduler places all pods."""
-        self._sites, self._nodes, self._rooms, self._wake = sites, nodes, rooms, wake
+        self._sites, self._nodes, self._wake = sites, nodes, wake
         self._lone_pods = lone_pods
         self._lock = threading.RLock()
         self._world = PlanWorld(
@@ -120,19 +106,17 @@ class PlanGate:
             suspends=suspends,
         )
         self._ranks, self._news = PlanRanks(self._world, sites, usage, self._lock), PlanNews()
+        self._told = PlanTold(self._world, rooms)
         self._plan = Plan(now_s=0.0)
         self._releases: dict[str, Release] = {}
         self._planned_site: SiteConfig | None = None
         self._preemptions: dict[str, Preemption] = {}
-        self._estimates: Mapping[str, Expected] = {}
-        self._estimate_at = float("-inf")
-        self._told: dict[str, _Told] = {}
         self._behind: dict[str, tuple[float, str]] = {}  # until when, and why
         self._blocked_until: dict[str, float] = {}
         self._refused: dict[str, dict[str, float]] = {}
         """By job and Volcano Job, when a node did not take a pod, of late."""
         self._withdrawn: dict[str, Waiting] = {}
-        self._is_announced = self._is_estimated = True
+        self._is_announced = True
         self._cost_s = 0.0
         self._made = float("-inf")  # by the monotonic clock
         self._changed = threading.Event()
@@ -194,7 +178,7 @@ class PlanGate:
             if is_blocked:
                 return blocked
             self._world.blocked.discard(job_id)
-            if (site.priority.by_share and self._ranks.are_new) or self._world.lacks_spent:
+            if (site.priority.by_share and self._ranks.are_new) or self._world.limits.lacks_spent:
                 self._changed.set()  # what is in the history has not been counted yet; its event puts it in line
                 return Waiting(reason=record.status.reason, message=record.status.message)
             if code := self._world.never_because(record):
@@ -207,14 +191,14 @@ class PlanGate:
             if self._world.is_changed and not is_as_planned and self._may_plan():
                 self._make()
             if (release := self._releases.pop(job_id, None)) is not None:
-                self._told.pop(job_id, None)
+                self._told.starts(job_id)
                 self._withdrawn.pop(job_id, None)
                 record = as_released(record, site, release.walltime_s, release.reservation)
                 is_pinned = release.is_bound or site.level_of(record.spec.grouping) is not None
                 self._world.put_released(record, release.places, time.time(), is_pinned=is_pinned)
                 return None
             self._changed.set()
-            return self._why(record, site)
+            return self._told.why(record, site, self._behind.get(job_id))
 
     def _may_release(self, job_id: str, site: SiteConfig) -> bool:
         return job_id in self._releases and site is self._planned_site and self._is_fresh
@@ -228,30 +212,10 @@ class PlanGate:
         while self._releases and self._is_fresh and not self._stopping.wait(_STARTING_LOOK_S):
             pass
 
-    def _why(self, record: JobRecord, site: SiteConfig) -> Waiting:
-        job_id = plan_id(record.job_id)
-        held = None if self._world.is_changed else self._plan.held.get(job_id)
-        if held is None:  # the next plan has it
-            self._told[job_id] = _Told(None, "", None)
-            return Waiting(reason=record.status.reason, message=record.status.message)
-        if held.why is Why.PRIORITY and job_id not in {*self._plan.expected, *self._estimates}:
-            self._told.pop(job_id, None)  # most jobs: they hear of it when that changes
-        else:
-            self._told[job_id] = self._to_tell(held, record)
-        queue = site.queue(record.queue)
-        if queue is None:
-            return Waiting(reason=Reason.QUEUE_UNAVAILABLE, message="")
-        if job_id in self._behind and self._behind[job_id][0] > time.monotonic():
-            return Waiting(reason=Reason.RESOURCES, message=self._behind[job_id][1])
-        return why_held(held, record, self._rooms.get(), queue=queue, site=site)
-
-    def _to_tell(self, held: Held, record: JobRecord) -> _Told:
-        return _Told(held.why, "" if held.limit is None else held.limit.code, self._forecast(record).start)
-
     def forecast(self, record: JobRecord) -> Forecast:
         """When and where the plan starts a waiting job; what the record shows already, where that is near enough."""
         with self._lock:
-            return self._forecast(record)
+            return self._told.forecast(record)
 
     def shown(self, record: JobRecord, status: JobStatus) -> JobStatus:
         """`status`, with when and where the plan starts a waiting job, and who ends for it."""
@@ -268,17 +232,6 @@ class PlanGate:
             self._world.refresh(time.time())
             return self._world.due_since(record)
 
-    def _forecast(self, record: JobRecord) -> Forecast:
-        job_id = plan_id(record.job_id)
-        if job_id not in self._world.waiting:
-            return Forecast()
-        expected = self._plan.expected.get(job_id) or self._estimates.get(job_id)
-        found = forecast(expected, self._plan.now_s)
-        shown = record.status.planned_start
-        if is_as_good(shown, found.start, at_s=self._plan.now_s):
-            return Forecast(shown, record.status.planned_nodes)
-        return found
-
     def foresee(self, record: JobRecord) -> Foreseen:
         """When and where a job would start that came now."""
         row = row_of(record)
@@ -287,14 +240,7 @@ class PlanGate:
             return found
         with self._lock:
             self._world.refresh(time.time())
-            expected = foresee(self._world, record, _ESTIMATED, time.time())
-        if isinstance(expected, Held):
-            return found._replace(never_fits=expected.why is Why.NEVER_FITS)
-        if isinstance(expected, Preemption):  # as Slurm tells it: now
-            found = found._replace(preempts=tuple(sorted(map(int, expected.victims))))
-            expected = Expected(start_s=time.time(), shape=expected.shape, places=expected.places)
-        start, nodes = forecast(expected, time.time())
-        return found if start is None else found._replace(start=start, nodes=tuple(nodes.split(",")))
+            return self._told.foresee(record, found)
 
     def ranked(self, record: JobRecord, status: JobStatus) -> JobStatus:
         """`status` with the priority that a waiting job shows: that of now, or what its record has, where that is about
@@ -462,7 +408,8 @@ class PlanGate:
         self._plan = world.plan(now_s)
         self._releases = {release.job_id: release for release in self._plan.releases}
         self._preemptions = {one.job_id: one for one in self._plan.preemptions}
-        self._is_announced = self._is_estimated = False
+        self._told.set_plan(self._plan)
+        self._is_announced = False
         self._made = time.monotonic()
         self._cost_s = self._made - began
 
@@ -477,33 +424,21 @@ class PlanGate:
             self._world.refresh(time.time())
             if self._world.is_changed or self._is_due():
                 self._make()
-            elif self._is_announced and not self._may_estimate():
+            elif self._is_announced and not self._told.may_estimate():
                 return
             self._is_announced = True
-            if self._may_estimate():
-                self._estimate()
+            if self._told.may_estimate():
+                self._told.estimate()
             self._withdraw()
             starting = [*self._releases, *self._preemptions, *self._world.newly_due()]
             now = [self._world.keys[job_id] for job_id in starting if job_id in self._world.waiting]
             now += [self._world.keys[job_id] for job_id in self._world.claims.untold()]
             now += [self._world.keys[one] for one in self._world.going_on.jobs if going_on_id(one) in self._releases]
-            later = [self._world.keys[job_id] for job_id in self._changes()]
+            later = [self._world.keys[job_id] for job_id in self._told.changes()]
         for key in now:
             self._wake(key, 0.0)
         for key in later:
             self._wake(key, _LATER_S)
-
-    def _may_estimate(self) -> bool:
-        """Now and then: it is only shown."""
-        return not self._is_estimated and time.monotonic() >= self._estimate_at
-
-    def _estimate(self) -> None:
-        began = time.monotonic()
-        self._is_estimated = True
-        planned = 0 if self._sites.in_force.config.short_first is not None else 1  # one that is not due is not
-        self._estimates = estimate(self._world, _ESTIMATED) if len(self._world.waiting) > planned else {}
-        took_s = time.monotonic() - began
-        self._estimate_at = began + max(_ESTIMATE_S, took_s / _SHARE**2)
 
     def _withdraw(self) -> None:
         """Choose those of the jobs that Volcano does not start whose place others get, or that it can never start
@@ -520,18 +455,6 @@ class PlanGate:
             _LOG.warning("job %s: %s; it is planned anew", job_id, chosen[job_id].message)
             self._wake(self._world.keys[job_id], 0.0)
         self._withdrawn = chosen
-
-    def _changes(self) -> list[str]:
-        """The held jobs that show something else than the plan says."""
-        found, world = [], self._world
-        for job_id in {*self._plan.expected, *self._estimates, *self._told}:
-            held, record = self._plan.held.get(job_id), world.records.get(job_id)
-            told = self._told.get(job_id)
-            if record is None or held is None:
-                self._told.pop(job_id, None)
-            elif told != self._to_tell(held, record):
-                found.append(job_id)
-        return found
 
     def _run(self) -> None:
         while not self._sites.is_in_force.wait(timeout=_SHARE):
@@ -569,6 +492,5 @@ class PlanGate:
             limit_s = min(
                 limit_s, max(0.0, self._ranks.until_s()), max(_LEAST_S, self._world.groupings.next_s - time.time())
             )
-            if not self._is_estimated:
-                limit_s = min(limit_s, max(0.0, self._estimate_at - time.monotonic()))
+            limit_s = min(limit_s, self._told.until_s())
         return limit_s if next_s is None else min(limit_s, max(_LEAST_S, next_s - time.time()))

@@ -37,9 +37,9 @@ class PlanRanks:
     def until_s(self) -> float:
         """Seconds until the waiting jobs are put in order anew: ages and shares change with time."""
         config = self._sites.in_force.config.priority
-        if not (config.changes_with_time or self._world.counts_spent):
+        if not (config.changes_with_time or self._world.limits.counts_spent):
             return float("inf")
-        if self._world.lacks_spent:
+        if self._world.limits.lacks_spent:
             return 0.0
         return self._done + max(config.calc_period_s, self._cost_s / _SHARE) - time.monotonic()
 
@@ -52,7 +52,7 @@ class PlanRanks:
         began, config = time.monotonic(), self._sites.in_force.config.priority
         with self._lock:
             self._world.refresh(time.time())
-        if config.by_share or self._world.counts_spent:
+        if config.by_share or self._world.limits.counts_spent:
             self._usage.load(config)  # without the lock: a database may be slow
         with self._lock:
             self._world.refresh(time.time())

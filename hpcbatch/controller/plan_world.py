@@ -1,62 +1,42 @@
 """What the plan is made from, kept by events: nodes, pods, jobs that wait and jobs that were released.
 
-An event only notes what has changed; `refresh` looks at that. All of it is in the API: a released job is one with a
-Volcano Job, whose annotation says where it was planned. Not safe for threads: the gate has the lock.
+Here events come in and each job gets its place: plan_waiting, plan_released, plan_nodes and plan_limits have the parts,
+plan_basis what these share. An event only notes what has changed; `refresh` looks at that. All of it is in the API: a
+released job is one with a Volcano Job, whose annotation says where it was planned. Not safe for threads: the gate has
+the lock.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 
 from hpcbatch.api.informer import Informer, object_key
 from hpcbatch.api.port import Object, WatchEvent
-from hpcbatch.controller.bound_pods import BoundPods
-from hpcbatch.controller.claims import Claims
-from hpcbatch.controller.going_on import GoingOn, lacking
-from hpcbatch.controller.groupings import Groupings
+from hpcbatch.controller.plan_basis import PlanBasis
+from hpcbatch.controller.plan_limits import PlanLimits
+from hpcbatch.controller.plan_nodes import PlanNodes
 from hpcbatch.controller.plan_order import PlanOrder, Reordered, is_member_of
+from hpcbatch.controller.plan_released import PlanReleased
 from hpcbatch.controller.plan_reservations import PlanReservations, names_in
+from hpcbatch.controller.plan_waiting import PlanWaiting
 from hpcbatch.controller.records import record_of
 from hpcbatch.controller.released import Released
-from hpcbatch.controller.shapes import Shapes
-from hpcbatch.controller.short_jobs import (
-    SitesPlanner,
-    as_ordered,
-    due_since,
-    newly_due,
-    note_due,
-    planner_of,
-    times_of,
-)
+from hpcbatch.controller.short_jobs import as_ordered, due_since, newly_due, note_due, planner_of, times_of
 from hpcbatch.dataclass import replace
-from hpcbatch.errors import HpcBatchError
-from hpcbatch.model.accounts import Accounts, first_accounts
+from hpcbatch.model.accounts import Accounts
 from hpcbatch.model.labels import JOB_ID_LABEL
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.reservation import Reserved
-from hpcbatch.model.site import QueueConfig, SiteConfig
+from hpcbatch.model.site import SiteConfig
 from hpcbatch.model.state import JobState, Reason
-from hpcbatch.policy.going_on import DEPTH, LINE, going_on_id, job_that_goes_on
-from hpcbatch.policy.in_reservations import reservation_of
+from hpcbatch.policy.going_on import DEPTH, LINE
 from hpcbatch.policy.owners import Owners
 from hpcbatch.policy.plan.outcome import Plan
-from hpcbatch.policy.plan.snapshot import JOBS, Limit, Node, Place, RunningJob, Shape, Snapshot, WaitingJob
-from hpcbatch.policy.planned import (
-    beside_walltime_s,
-    capability_limits,
-    ends_s,
-    leaving_pods,
-    node_of,
-    plan_id,
-    running_job,
-    stalled_id,
-    used_whole,
-    waiting_job,
-)
+from hpcbatch.policy.plan.snapshot import Node, Place, RunningJob, Snapshot, WaitingJob
+from hpcbatch.policy.planned import beside_walltime_s, plan_id
 from hpcbatch.policy.preemption import Preemptions
 from hpcbatch.policy.running_limits import running_limits
-from hpcbatch.policy.spent import is_counted
 from hpcbatch.record.batchjob import is_suspended
 from hpcbatch.record.rows import UNREADABLE
 from hpcbatch.site.reservations import without_reservations
@@ -83,52 +63,35 @@ class PlanWorld:
         `is_ours`: whether a BatchJob is this controller's. Another shard's jobs that have Volcano Jobs take room and
         count against limits; those that wait are not planned.
         """
-        self.order, self._is_ours = order, is_ours
-        self._of_others: set[str] = set()
-        self._suspends = suspends
         self._batchjobs, self._volcano_jobs, self._site, self._accounts = batchjobs, volcano_jobs, site, accounts
-        self._owners = Owners(first_accounts(), frozenset())
+        self._is_ours, self._suspends = is_ours, suspends
         self._seen_site: SiteConfig | None = None
         self._seen_base: SiteConfig | None = None
-        self._of_accounts: tuple[Limit, ...] = ()
-        self._spent: Mapping[str, int] = {}
-        self.counts_spent = self.lacks_spent = False
-        """Whether there are limits of what has been used in the course of time, and whether that is not known yet."""
+        self._short_times: tuple[float, float] | None = None
+        self._basis = PlanBasis(site, order)
+        self.limits = PlanLimits(self._basis)
         self.released: dict[str, Released] = {}
-        self.waiting: dict[str, WaitingJob] = {}
-        self.records: dict[str, JobRecord] = {}
-        """Of those that wait."""
-        self.claims = Claims(self.released, self.records)
-        self.going_on = GoingOn()
+        self._nodes = PlanNodes(self._basis, self.released)
+        self.groupings = self._nodes.groupings
+        self._in_line = PlanWaiting(self._basis, self.groupings, self.released)
+        self.waiting, self.records, self.last = self._in_line.jobs, self._in_line.records, self._in_line.last
+        self.claims = self._in_line.claims
+        self._placed = PlanReleased(self._basis, self.released, self._nodes, self._in_line)
+        self.going_on = self._placed.going_on
         self.keys: dict[str, Key] = {}
-        """The BatchJobs of both, by the plan's names."""
-        self.last: set[str] = set()
-        """Jobs that go behind all others: Volcano did not start them."""
+        """The BatchJobs of those that wait and those that were released, by the plan's names."""
+        self._ids: dict[Key, str] = {}
         self.blocked: set[str] = set()
         """Jobs that cannot start for a reason that no plan knows."""
-        self._ids: dict[Key, str] = {}
-        self._node_objects: dict[str, Object] = {}
-        self._nodes: dict[str, Node] = {}
-        self._pods = BoundPods()
-        self._shapes = Shapes()
-        self.groupings = Groupings(self._nodes)
-        self._now_s = 0.0
-        self._limits: dict[str, tuple[Limit, ...]] = {}
-        self._running: dict[str, RunningJob] = {}
         self._changed_jobs: set[Key] = set()
-        self._changed_nodes: set[str] = set()
-        self._changed_released: set[str] = set()
-        self._short_times: tuple[float, float] | None = None
-        self._planner: SitesPlanner = planner_of(None, Snapshot(now_s=0.0))
-        self.planned_s = 0.0
         self._reserved = PlanReservations()
-        self.is_changed = True
+        self.planned_s = 0.0
 
     # Events
 
     def on_batchjob(self, event: WatchEvent) -> None:
         self._changed_jobs.add(object_key(event.object))
-        if array := self.order.on_array(event):
+        if array := self._basis.order.on_array(event):
             members = (job_id for job_id, record in self.records.items() if is_member_of(record, array))
             self._changed_jobs.update(self.keys[job_id] for job_id in members)
 
@@ -141,41 +104,28 @@ class PlanWorld:
         return key is not None
 
     def on_node(self, event: WatchEvent) -> None:
-        name = event.object["metadata"]["name"]
-        if event.type == "DELETED":
-            self._node_objects.pop(name, None)
-        else:
-            self._node_objects[name] = event.object
-        self._changed_nodes.add(name)
-        self.order.on_node(event)
+        self._nodes.on_node(event)
+        self._basis.order.on_node(event)
 
     def on_queue(self, event: WatchEvent) -> None:
         """Of a Volcano Queue."""
-        name = event.object["metadata"]["name"]
-        before = self._limits.pop(name, ())
-        if event.type != "DELETED" and (limits := capability_limits(event.object)):
-            self._limits[name] = limits
-        if self._limits.get(name, ()) != before:
-            self._planner.set_limits(self._all_limits())
-            self.is_changed = True
-
-    def _all_limits(self) -> tuple[Limit, ...]:
-        return (*self._of_accounts, *(limit for limits in self._limits.values() for limit in limits))
+        self.limits.on_queue(event)
 
     def on_pod(self, event: WatchEvent) -> bool:
         """Whether anything has changed by it."""
-        changed = self._pods.on_pod(event)
-        self._changed_nodes.update(pod.node for pod in changed)
-        self._changed_released.update(pod.job_id for pod in changed)
+        changed = self._nodes.on_pod(event)
+        self._placed.changed.update(pod.job_id for pod in changed)
         return bool(changed)
+
+    # What is in force
 
     def _look_at_site(self) -> None:
         """No job is looked at before the site and the accounts in force have been."""
-        accounts, site = self._accounts(), self._site()
-        if accounts is self._owners.accounts and site is self._seen_site:
+        accounts, site, basis = self._accounts(), self._site(), self._basis
+        if accounts is basis.owners.accounts and site is self._seen_site:
             return
         base, before = without_reservations(site), self._seen_base
-        if accounts is self._owners.accounts and base == before:  # most jobs have nothing to do with these
+        if accounts is basis.owners.accounts and base == before:  # most jobs have nothing to do with these
             names = site.reservations.keys() | (self._seen_site or site).reservations.keys()
             found = (obj for obj in self._batchjobs.items() if not names.isdisjoint(names_in(obj)))
             self._seen_site = site
@@ -183,65 +133,63 @@ class PlanWorld:
             return
         self._seen_base = base
         self._choose_planner(site)
-        self._owners, self._seen_site = Owners(accounts, site.accounting_enforce, site.partition_qos), site
-        self.claims.rules = Preemptions(site, self._owners)
-        self._changed_released.update(self.released)
-        self.order.set(site.ranked_by, self._owners)
-        self.is_changed |= before is not None and before.depths != site.depths
+        basis.owners, self._seen_site = Owners(accounts, site.accounting_enforce, site.partition_qos), site
+        self.claims.rules = Preemptions(site, basis.owners)
+        self._placed.changed.update(self.released)
+        basis.order.set(site.ranked_by, basis.owners)
+        basis.is_changed |= before is not None and before.depths != site.depths
         limits = running_limits(accounts, site.accounting_enforce, site.resources, site.express_queues)
-        if limits != self._of_accounts:
-            self.lacks_spent = is_counted(limits) and (self.lacks_spent or not self.counts_spent)
-            self._of_accounts, self.counts_spent = limits, is_counted(limits)
-            self._planner.set_limits(self._all_limits())
-            self.is_changed = True
+        self.limits.set_of_accounts(limits)
         self._changed_jobs.update(object_key(obj) for obj in self._batchjobs.items())
 
     def _choose_planner(self, site: SiteConfig) -> None:
         if (times := times_of(site)) == self._short_times:
             return
-        self._short_times, known = times, self.snapshot((), self._now_s)
-        self._planner = planner_of(times, replace(known, running=(), waiting=()))
+        self._short_times, known = times, self.snapshot((), self._basis.now_s)
+        planner = self._basis.planner = planner_of(times, replace(known, running=(), waiting=()))
         for released in self.released.values():
-            note_due(self._planner, released.record, site)
+            note_due(planner, released.record, site)
         for running in known.running:
-            self._planner.put_running(running)
+            planner.put_running(running)
         for job_id, waiting in self.waiting.items():
-            note_due(self._planner, self.records[job_id], site)
-            self._planner.put_waiting(waiting)
+            note_due(planner, self.records[job_id], site)
+            planner.put_waiting(waiting)
         for job in known.waiting:
-            self._planner.put_waiting(job)  # suspended ones that go on
-        for job_id, released in self.released.items():
-            if released.is_stalled and released.waits:
-                self._plan_anew(job_id, released)
-        self.is_changed = True
+            planner.put_waiting(job)  # suspended ones that go on
+        self._placed.plan_stalled_anew()
+        self._basis.is_changed = True
 
     def due_since(self, record: JobRecord) -> datetime | None:
         """What the record of a job is to say that waits, or is about to start."""
-        return due_since(self._planner, record)
+        return due_since(self._basis.planner, record)
+
+    @property
+    def has_short_first(self) -> bool:
+        return self._short_times is not None
 
     def newly_due(self) -> frozenset[str]:
         """Waiting jobs whose records do not say yet that they are due."""
-        return newly_due(self._planner)
+        return newly_due(self._basis.planner)
 
     def as_ordered(self, job: WaitingJob) -> WaitingJob:
         """The job with its place in the order in which jobs start as things are now."""
-        return as_ordered(self._planner, job)
+        return as_ordered(self._basis.planner, job)
 
     # What has changed
 
     def refresh(self, now_s: float) -> None:
         """Bring everything up to the last event."""
-        self._now_s = now_s
+        self._basis.now_s = now_s
         self._look_at_site()
         if self.claims.rules.suspends is not self._suspends():
             self.claims.rules.suspends = self._suspends()
-            self._changed_released.update(self.released)
+            self._placed.changed.update(self.released)
         if self._reserved.refresh(self._site().reservations, now_s):
-            self._planner.set_reservations(self._reserved.times)
-            self.is_changed = True
-        if self.order.is_outdated:
-            self.order.rank_as_of(now_s)
-            self._put_in_order()
+            self._basis.planner.set_reservations(self._reserved.times)
+            self._basis.is_changed = True
+        if self._basis.order.is_outdated:
+            self._basis.order.rank_as_of(now_s)
+            self._in_line.put_in_order()
         changed, self._changed_jobs = self._changed_jobs, set()  # a set that had many keeps its size when it is emptied
         try:
             while changed:
@@ -249,14 +197,10 @@ class PlanWorld:
         finally:
             self._changed_jobs |= changed
         self.claims.renew()
-        self._changed_released |= self.claims.touched
+        self._placed.changed |= self.claims.touched
         self.claims.touched.clear()
-        for job_id in self._changed_released:
-            self._set_running(job_id, now_s)
-        self._changed_released.clear()
-        for name in self._changed_nodes:
-            self._set_node(name, now_s)
-        self._changed_nodes.clear()
+        self._placed.refresh(now_s)
+        self._nodes.refresh(now_s)
         for job_id in self.groupings.outdated(now_s):
             if job_id not in self.waiting or not self.put_waiting(self.records[job_id]):
                 self.groupings.forget(job_id)
@@ -289,9 +233,9 @@ class PlanWorld:
             self.forget(number)
             return
         if is_ours := self._is_ours(obj):
-            self._of_others.discard(number)
+            self._placed.of_others.discard(number)
         else:
-            self._of_others.add(number)
+            self._placed.of_others.add(number)
         # a controller that was killed may have made one, but not written that down; that of one left out is removed
         is_new = not has_one and known is None and released is None and number not in self.blocked
         is_adopted = is_new and self._has_volcano_job(record.namespace, record.job_id)
@@ -315,92 +259,40 @@ class PlanWorld:
 
     def never_because(self, record: JobRecord) -> str:
         """The limit that the job alone is over; "": none."""
-        return self._owners.never_because(record)
+        return self._basis.owners.never_because(record)
 
     def put_waiting(self, record: JobRecord) -> bool:
         """The job waits for the plan; False if it cannot be planned at all."""
-        job_id, site = plan_id(record.job_id), self._site()
-        if self.never_because(record):
+        job_id = plan_id(record.job_id)
+        if (wanted := self._in_line.wanted(record)) is None:
             self.forget(job_id)
             return False
-        queue = site.queue(record.queue)
-        try:
-            if queue is None or queue.destinations is not None:
-                raise HpcBatchError(f"no queue {record.queue} that starts jobs")
-            wanted = self._waiting_job(record, queue, is_last=job_id in self.last)
-        except (HpcBatchError, ValueError):
-            self.forget(job_id)
-            return False
-        self._drop_released(job_id)
-        self.records[job_id] = record
-        self.claims.note(job_id, record if wanted.claim else None)
+        self._placed.drop(job_id)
+        self._in_line.put(record, wanted)
         self._note_key(job_id, (record.namespace, record.object_name))
-        if self.waiting.get(job_id) != wanted:
-            self.waiting[job_id] = wanted
-            note_due(self._planner, record, site)
-            self._planner.put_waiting(wanted)
-            self.is_changed = True
         return True
 
     def ranked(self, now_s: float) -> Reordered:
-        """What ranks the waiting jobs are to get is found without the lock: `Reordered.compute`, then `rank_anew`."""
-        records, waiting, ranking = dict(self.records), dict(self.waiting), self.order.at(now_s)
-        return Reordered(
-            ranking=ranking, order=self.order, site=self._site(), records=records, waiting=waiting, last=self.last
-        )
+        """What `rank_anew` needs, to be computed without the lock."""
+        return self._in_line.ranked(now_s)
 
     def rank_anew(self, found: Reordered, now_s: float) -> None:
-        """Put the waiting jobs in the order of their ranks as they are now. Nothing changes for the plan where that is
-        the order that they have.
-        """
+        """Put the waiting jobs in the order of their ranks as they are now, and count what has been spent."""
         self._look_at_site()
-        if found.is_other and self.order.ranking is not None and found.ranking is not None:
-            if found.site is not self._site() or self.order.ranking is not found.before:
-                self.order.rank_as_of(now_s)  # another site meanwhile: all anew
-                self._put_in_order()
-            else:
-                self.order.ranking = found.ranking
-                jobs = [job for job_id, job in found.jobs.items() if self.waiting.get(job_id) is found.waiting[job_id]]
-                self.waiting.update((job.job_id, job) for job in jobs)
-                self._planner.reorder(jobs)
-                self._put_in_order(self.waiting.keys() - {job.job_id for job in jobs})
-                self.is_changed = True
-        if self.counts_spent:
-            self._spent, self.lacks_spent = self.order.spent(now_s, self._site().resources), False
-            self.is_changed = True
+        self._in_line.rank_anew(found, now_s)
+        self.limits.count_spent(now_s)
 
     def rank(self, record: JobRecord) -> float | None:
         self._look_at_site()
-        return self.order.rank(record)
+        return self._basis.order.rank(record)
 
-    def _put_in_order(self, only: Iterable[str] | None = None) -> None:
-        """By ranks as they are now, all jobs or those."""
-        for job_id in tuple(self.waiting if only is None else only):
-            record = self.records[job_id]
-            order = self.order.place_of(record, self._site(), self.order.rank(record), is_last=job_id in self.last)
-            if order is not None and order != self.waiting[job_id].order:
-                self.waiting[job_id] = replace(self.waiting[job_id], order=order)
-                self._planner.put_waiting(self.waiting[job_id])
-                self.is_changed = True
-
-    def _waiting_job(self, record: JobRecord, queue: QueueConfig, *, is_last: bool = False) -> WaitingJob:
-        site = self._site()
-        owner, rank, number = self._owners.owner_of(record, site), self.order.rank(record), self.order.number(record)
-        preempts, claims = self.claims.rules.preempts(record), not is_last and self.claims.stands(record)
-        shapes = self.groupings.shapes(record, self._shapes.of(record, queue, site), site, self._now_s)
-        return waiting_job(
-            *(record, queue, site, owner),
-            rank=rank,
-            is_last=is_last,
-            preempts=preempts,
-            claims=claims,
-            number=number,
-            shapes=shapes,
-        )
+    def planned_if_it_came(self, record: JobRecord) -> WaitingJob | None:
+        """The job as it would wait; None: no queue takes it."""
+        return self._in_line.if_it_came(record)
 
     def put_released(self, record: JobRecord, places: tuple[Place, ...], now_s: float, *, is_pinned: bool) -> None:
         """The job gets its Volcano Job now."""
-        released = Released(record, self._shape(record), places, now_s, True)
+        released = Released(record, self._placed.shape(record), places, now_s, True)
         released.scheduler = self._site().scheduler
         released.is_pinned = is_pinned or released.scheduler.binds_one_by_one
         self._put(record, released, now_s)
@@ -409,181 +301,47 @@ class PlanWorld:
         released = self.released.get(job_id)
         volcano_job = self._volcano_jobs.get(record.namespace, job_names.job_name(record.job_id))
         if released is None:
-            released = Released.found(record, self._shape(record), volcano_job, now_s)
+            released = Released.found(record, self._placed.shape(record), volcano_job, now_s)
             self._put(record, released, now_s)
             return
         released.take_note_of_job(record, volcano_job, now_s)
-        self._set_running(job_id, now_s)
+        self._placed.set_running(job_id, now_s)
 
     def _put(self, record: JobRecord, released: Released, now_s: float) -> None:
-        job_id, key = plan_id(record.job_id), (record.namespace, record.object_name)
-        self.claims.note(job_id, None)
-        self.waiting.pop(job_id, None)
-        self.records.pop(job_id, None)
-        self.released[job_id] = released
-        self._note_key(job_id, key)
-        self._changed_nodes.update(pod.node for pod in self._pods.of_job(job_id))
-        self._set_running(job_id, now_s)
-
-    def _shape(self, record: JobRecord) -> Shape | None:
-        site = self._site()
-        queue = site.queue(record.queue)
-        try:
-            return None if queue is None else self._shapes.of(record, queue, site)
-        except (HpcBatchError, ValueError):
-            return None
-
-    def _set_running(self, job_id: str, now_s: float) -> None:
-        released = self.released.get(job_id)
-        if released is not None:
-            released.take_note_of(self._pods.of_job(job_id))
-        if released is None or (released.is_stalled and released.waits):
-            return
-        frees_cpus = self.going_on.frees_cpus(released.record)
-        placed = released.placed(frees_cpus=frees_cpus)
-        ends = ends_s(released.record, self._site(), released_s=released.released_s, now_s=now_s)
-        owner = self._owners.owner_of(released.record, self._site())
-        is_left_alone = job_id in self._of_others or self.claims.is_victim(job_id)
-        yields = None if is_left_alone else self.claims.rules.yields(released.record)
-        reservation = reservation_of(released.record, self._site())
-        job = running_job(
-            *(released.record, placed, ends, owner), yields=yields, reservation=reservation, frees_cpus=frees_cpus
-        )
-        job = replace(job, uses=used_whole(released.shape, placed, released.places))
-        note_due(self._planner, released.record, self._site())
-        if self._running.get(job_id) != job:
-            self._drop_running(stalled_id(job_id))
-            self._running[job_id] = job
-            self._planner.put_running(job)
-            self.is_changed = True
-        self._set_going_on(job_id, released, reservation)
-
-    def _set_going_on(self, job_id: str, released: Released, reservation: str) -> None:
-        """A suspended job that is to go on waits for its CPUs."""
-        record, site, wanted = released.record, self._site(), None
-        if self.going_on.waits(record):
-            order = self.order.place_of(record, site, self.order.rank(record), is_last=False)
-            lacks_milli, owner = lacking(released, self._nodes), self._owners.owner_of(record, site)
-            if order is not None:
-                wanted = job_that_goes_on(record, order, lacks_milli, site, owner, reservation=reservation)
-        before = self.going_on.put(job_id, wanted)
-        if before == wanted:
-            return
-        if wanted is None:
-            self._planner.drop_job(going_on_id(job_id))
-        else:
-            self._planner.put_waiting(wanted)
-        self.is_changed = True
+        job_id = plan_id(record.job_id)
+        self._in_line.leave(job_id)
+        self._note_key(job_id, (record.namespace, record.object_name))
+        self._placed.put(job_id, released, now_s)
 
     def let_go_on(self, job_id: str, now_s: float) -> None:
         """The plan has its CPUs for a suspended job: it takes them from now on."""
-        self.going_on.let.add(job_id)
-        self._set_running(job_id, now_s)
-
-    def _set_node(self, name: str, now_s: float) -> None:
-        obj = self._node_objects.get(name)
-        pods = () if obj is None else self._pods.on_node(name)
-        others = [pod for pod in pods if pod.job_id not in self.released]
-        self._set_leaving(leaving_pods(name, (pod.takes for pod in others if pod.is_leaving), now_s))
-        if obj is None:
-            if self._nodes.pop(name, None) is not None:
-                self._planner.drop_node(name)
-                self.is_changed = self.groupings.has_other_labels = True
-            return
-        node, before = node_of(obj, (pod.takes for pod in others if not pod.is_leaving)), self._nodes.get(name)
-        if before != node:
-            self._nodes[name] = node
-            if before is None or before.labels != node.labels:
-                self.groupings.has_other_labels = True
-            self._planner.put_node(node)
-            self.is_changed = True
-
-    def _set_leaving(self, pods: RunningJob) -> None:
-        if any(pods.placed.values()):
-            self._running[pods.job_id] = pods
-            self._planner.put_running(pods)
-        elif self._running.pop(pods.job_id, None) is None:
-            return
-        else:
-            self._planner.drop_job(pods.job_id)
-        self.is_changed = True
+        self._placed.let_go_on(job_id, now_s)
 
     def forget(self, job_id: str) -> None:
         """The job neither waits for the plan nor holds anything by it."""
-        self._drop_released(job_id)
-        self.claims.note(job_id, None)
-        self.records.pop(job_id, None)
-        if self.waiting.pop(job_id, None) is not None:
-            self._planner.drop_job(job_id)
-            self.is_changed = True
-        self._of_others.discard(job_id)
+        self._placed.drop(job_id)
+        if self._in_line.leave(job_id):
+            self._basis.planner.drop_job(job_id)
+            self._basis.is_changed = True
+        self._placed.of_others.discard(job_id)
         if (key := self.keys.pop(job_id, None)) is not None:
             self._ids.pop(key, None)
 
-    def _drop_released(self, job_id: str) -> None:
-        released = self.released.pop(job_id, None)
-        if released is not None:
-            self.claims.forget(job_id)
-            self.going_on.forget(job_id)
-            self._planner.drop_job(going_on_id(job_id))
-            # pods that still end there are nobody's from now on
-            self._changed_nodes.update(pod.node for pod in released.pods)
-            self._drop_running(stalled_id(job_id))
-            self._running.pop(job_id, None)
-            self._planner.drop_job(job_id)
-            self.is_changed = True
-
-    def _drop_running(self, name: str) -> None:
-        if self._running.pop(name, None) is not None:
-            self._planner.drop_job(name)
-
-    # Jobs that Volcano does not start
-
     def stalled(self, now_s: float) -> Iterator[Released]:
-        """Those that have just been found to be so."""
-        for job_id, released in self.released.items():
-            if released.waits and not (released.is_stalled or released.is_fresh or job_id in self._of_others):
-                is_lost = any(not self._is_open(place.node) for place in released.places)
-                if is_lost or now_s - released.released_s >= self._site().place_timeout_s:
-                    released.is_stalled = True
-                    self._plan_anew(job_id, released)
-                    yield released
-
-    def _plan_anew(self, job_id: str, released: Released) -> None:
-        """It waits again, behind all others, as long as Volcano does not start it. Limits go on counting it, since
-        Volcano may do so at any moment.
-        """
-        site = self._site()
-        queue = site.queue(released.record.queue)
-        before = self._running.pop(job_id, None)
-        self._planner.drop_job(job_id)
-        if before is not None:
-            uses = before.uses or used_whole(released.shape, before.placed, released.places)
-            counted = replace(before, job_id=stalled_id(job_id), placed={}, yields=None, uses=uses)
-            self._running[counted.job_id] = counted
-            self._planner.put_running(counted)
-        if queue is not None and released.shape is not None:
-            note_due(self._planner, released.record, site)
-            waiting = self._waiting_job(released.record, queue, is_last=True)
-            self._planner.put_waiting(replace(waiting, uses={JOBS: 0}))
-        self.is_changed = True
+        """Jobs that have just been found to be not started by Volcano."""
+        return self._placed.stalled(now_s)
 
     @property
     def starting(self) -> bool:
         """Whether there are jobs that Volcano is about to start."""
-        return any(one.waits and not one.is_stalled for one in self.released.values())
+        return self._placed.are_starting
 
-    def _is_open(self, name: str) -> bool:
-        node = self._nodes.get(name)
-        return node is not None and node.is_open
+    # The plan
 
-    def planned_if_it_came(self, record: JobRecord) -> WaitingJob | None:
-        """The job as it would wait; None: no queue takes it."""
-        queue = self._site().queue(record.queue)
-        try:
-            return None if queue is None else self._waiting_job(record, queue)
-        except (HpcBatchError, ValueError):
-            return None
+    @property
+    def is_changed(self) -> bool:
+        """Whether there is something that the last plan does not know."""
+        return self._basis.is_changed
 
     def snapshot(self, waiting: Iterable[WaitingJob], now_s: float) -> Snapshot:
         """As things are, but for the jobs that wait; each of those is to be planned."""
@@ -593,19 +351,19 @@ class PlanWorld:
             running=self.running,
             waiting=(*waiting, *self.going_on.jobs.values()),
             reservations=self._reserved.times,
-            limits=self._all_limits(),
-            spent=self._spent,
+            limits=self.limits.all,
+            spent=self.limits.spent,
             beside_walltime_s=beside_walltime_s(self._site()),
             depth=None,
         )
 
     @property
     def nodes(self) -> tuple[Node, ...]:
-        return tuple(self._nodes.values())
+        return tuple(self._nodes.by_name.values())
 
     @property
     def running(self) -> tuple[RunningJob, ...]:
-        return tuple(self._running.values())
+        return tuple(self._basis.running.values())
 
     def reserve(self, reserved: Reserved, now_s: float) -> None:
         """Keep to a reservation that is just being granted, until the site has it."""
@@ -614,8 +372,8 @@ class PlanWorld:
 
     def plan(self, now_s: float) -> Plan:
         self.planned_s = max(self.planned_s, now_s)  # the machine's clock may be set back
-        depth, depths = self._site().depths
-        self._planner.set_depths(depth, {**depths, LINE: DEPTH} if self.going_on.jobs else depths)
-        self._planner.set_spent(self._spent, beside_s=beside_walltime_s(self._site()))
-        self.is_changed = False
-        return self._planner.plan(self.planned_s)
+        planner, (depth, depths) = self._basis.planner, self._site().depths
+        planner.set_depths(depth, {**depths, LINE: DEPTH} if self.going_on.jobs else depths)
+        planner.set_spent(self.limits.spent, beside_s=beside_walltime_s(self._site()))
+        self._basis.is_changed = False
+        return planner.plan(self.planned_s)

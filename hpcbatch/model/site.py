@@ -264,7 +264,7 @@ class SiteConfig:
     """How long the record of an ended job is kept. PBS job_history_duration: two weeks."""
     history_moved_after_s: int = 60
     """How long an ended job stays a BatchJob before it moves to the history's database, if there is one."""
-    most_records: int = 100_000
+    most_records: int = 50_000
     """So many ended jobs at most stay BatchJobs: etcd has room for some, and none left stops the cluster."""
     max_array_size: int = MAX_MEMBERS
     """How many members an array may have. PBS max_array_size 10000; Slurm's MaxArraySize 1001 is one more."""

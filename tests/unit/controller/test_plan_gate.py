@@ -13,7 +13,7 @@ import pytest
 
 from hpcbatch.api.informer import Informer, object_key
 from hpcbatch.api.port import Object, WatchEvent
-from hpcbatch.controller import plan_gate
+from hpcbatch.controller import plan_gate, plan_told
 from hpcbatch.controller.lone_pods import LonePods
 from hpcbatch.controller.node_rooms import NodeRooms
 from hpcbatch.controller.past_usage import PastUsage
@@ -248,7 +248,7 @@ def test_the_start_is_told_and_stays_while_it_is_about_right() -> None:
 
 
 def test_those_behind_the_planned_ones_have_an_estimate(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plan_gate, "_ESTIMATED", 2)
+    monkeypatch.setattr(plan_told, "_ESTIMATED", 2)
     world = World()
     full(world)
     jobs = [job(5, cpus=2, count=2), job(6, cpus=2, count=2), job(7, cpus=2, count=2)]
