@@ -80,7 +80,10 @@ _PLAIN = Leaves(_integers, _texts)
 
 
 def _held(part: Stored) -> st.SearchStrategy[Any]:
-    return values(part.kind) if part.is_required else st.just(part.default) | values(part.kind)
+    """Mostly the default: with all fields of several jobs hypothesis has more to draw than it may, and gives up."""
+    if part.is_required:
+        return values(part.kind)
+    return st.integers(0, 3).flatmap(lambda number: values(part.kind) if number == 3 else st.just(part.default))
 
 
 def specs(cls: type[JobSpec] = JobSpec, *, only: frozenset[str] | None = None) -> st.SearchStrategy[JobSpec]:
