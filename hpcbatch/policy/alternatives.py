@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from hpcbatch.dataclass import replace
-from hpcbatch.model.spec import JobSpec
+from hpcbatch.model.spec import Alternative, JobSpec
+from hpcbatch.model.stored import stored_fields
 from hpcbatch.record.manifest import spec_to_json
 
-_MADE_OF = ("chunks", "memPerPodBytes", "resourcesPerPod", "arrangement", "otherwise")
+_MADE_OF = (*(part.json for part in stored_fields(Alternative)), "otherwise")
 
 
 def alternatives(spec: JobSpec) -> tuple[JobSpec, ...]:
