@@ -70,7 +70,7 @@ demo-wrf demo-wrf-slurm: packages .venv/wrf
 
 # loadfile: the cases of a file share an engine
 test: test-packages .venv/dev
-	HPCBATCH_LONGEST_CASE_S=10 $(BIN)/pytest --numprocesses auto --dist loadfile --no-loadscope-reorder --durations 20
+	$(BIN)/pytest --numprocesses auto --dist loadfile --no-loadscope-reorder --durations 20
 
 # CASES="tests/component/test_engine_random_kills.py …": only these
 test-full: test-packages .venv/dev

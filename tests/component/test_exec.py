@@ -12,6 +12,7 @@ import websocket
 from hpcbatch.api.resources import PODS
 from tests.component.api_server import KUBECTL
 from tests.component.served_rig import LIMIT_S, Served
+from tests.conformance.terminals import STOPPABLE
 from tests.waiting import wait_for
 
 PROMPT = [{"name": "PS1", "value": "$ "}]
@@ -86,7 +87,7 @@ def test_a_terminal(rig: Served) -> None:
     terminal.setwinsize(45, 123)
     terminal.sendline("until [ \"$(stty size)\" = '45 123' ]; do sleep 0.1; done; echo re''sized")
     terminal.expect_exact("resized")
-    terminal.sendline("sh -c 'trap \"echo on again\" CONT; echo be''gun; while :; do sleep 0.1; done'")
+    terminal.sendline(STOPPABLE)
     terminal.expect_exact("begun")
     terminal.sendcontrol("z")
     terminal.expect_exact("Stopped")

@@ -340,7 +340,7 @@ def test_a_limit_is_never_exceeded(admin: Site, name: str) -> None:
     sacctmgr(admin, f"-i add user {user} account={name}")
     in_force(admin, f'\\"account\\": \\"{name}\\", \\"user\\": \\"{user}\\"')
     enforce(admin, "limits")
-    note = f"echo + >>{admin.work}/marks; sleep 3; echo - >>{admin.work}/marks"
+    note = f"echo + >>{admin.work}/marks; sleep 1; echo - >>{admin.work}/marks"
     options = ("-A", name, "-q", name, "-n", "1", "-t", "1", "-o", "/dev/null")
     submissions = [
         subprocess.Popen(
@@ -350,7 +350,7 @@ def test_a_limit_is_never_exceeded(admin: Site, name: str) -> None:
             stdout=subprocess.PIPE,
             text=True,
         )
-        for _ in range(12)
+        for _ in range(8)
     ]
     jobs = [each.communicate(timeout=60)[0].strip() for each in submissions]
     assert all(jobs)

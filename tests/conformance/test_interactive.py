@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 from tests.conformance.site import Site
-from tests.conformance.terminals import Terminal, terminal
+from tests.conformance.terminals import STOPPABLE, Terminal, terminal
 from tests.waiting import wait_for
 
 WAITING = r"qsub: waiting for job (\d+)\.\S+ to start\r\n"
@@ -55,7 +55,7 @@ def test_the_terminal(site: Site) -> None:
         shell.sendcontrol("c")
         shell.sendline("echo code $?")
         shell.expect_exact("code 130\r\n")
-        shell.sendline("sh -c 'trap \"echo on again\" CONT; echo be''gun; while :; do sleep 0.1; done'")
+        shell.sendline(STOPPABLE)
         shell.expect_exact("begun\r\n")
         shell.sendcontrol("z")
         shell.expect_exact("Stopped")
