@@ -19,7 +19,7 @@ else:
 LIMIT_S = 60
 
 STOPPABLE = "bash -c 'exec 3<> <(:); trap \"echo on again\" CONT; echo be''gun; while :; do read -rt 0.1 -u 3; done'"
-"""A command for Ctrl-Z. It starts nothing: dash does so with vfork, and a child that stops before its exec holds it up."""
+"""A command for Ctrl-Z. It starts nothing: dash does so with vfork, and a child stopped before its exec holds it up."""
 
 
 _WAITED = re.compile(
