@@ -6,7 +6,7 @@ import json
 import math
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from threading import local
 
 from hpcbatch import __version__, errors
@@ -55,6 +55,7 @@ class TableRow(NamedTuple):
 Table = tuple[list[str], list[TableRow]]
 """Names of the columns, and the rows."""
 _Pages = list[Object]  # inside HttpApi the name `list` is a method
+_Keep = Callable[[Resource, Object], Object]
 
 
 class TableApi(Api, Protocol):
@@ -103,9 +104,15 @@ class HttpApi:
     """Implements TableApi. Each thread keeps one connection alive; a watch has its own."""
 
     def __init__(
-        self, connection: Connection, *, connect_timeout_s: float = 5.0, response_timeout_s: float = 15.0
+        self,
+        connection: Connection,
+        *,
+        connect_timeout_s: float = 5.0,
+        response_timeout_s: float = 15.0,
+        keep: _Keep = lambda _, obj: obj,
     ) -> None:
-        self.connection = connection
+        """`keep`: what `list` and `watch` return of an object, which it may change."""
+        self.connection, self._keep = connection, keep
         self._transport = Transport(connection, connect_timeout_s=connect_timeout_s)
         self._response_timeout_s = response_timeout_s
         self._kept = local()
@@ -130,11 +137,13 @@ class HttpApi:
     def list(
         self, resource: Resource, namespace: str | None = None, *, labels: str = "", fields: str = ""
     ) -> ObjectList:
-        pages = self._pages(resource.path(namespace), _selectors(labels, fields), _JSON)
-        items = tuple(item for page in pages for item in page.get("items") or [])
-        for item in items:  # lists of core kinds omit these two
-            item.setdefault("apiVersion", resource.api_version)
+        def kept(item: Object) -> Object:
+            item.setdefault("apiVersion", resource.api_version)  # lists of core kinds omit these two
             item.setdefault("kind", resource.kind)
+            return self._keep(resource, item)
+
+        pages = self._pages(resource.path(namespace), _selectors(labels, fields), _JSON, kept)
+        items = tuple(item for page in pages for item in page["items"])
         return ObjectList(items, str(pages[0].get("metadata", {}).get("resourceVersion", "")))
 
     def table(self, resource: Resource, namespace: str | None = None, *, labels: str = "", fields: str = "") -> Table:
@@ -247,7 +256,7 @@ class HttpApi:
         if response.status != 200:
             raise status_error(response.status, content)
         self._kept.wire = None  # from here on the watch owns it
-        return HttpWatch(self._transport, wire, response, deadline)
+        return HttpWatch(self._transport, wire, response, deadline, lambda obj: self._keep(resource, obj))
 
     def close(self) -> None:
         """Close this thread's connection; the next call opens another."""
@@ -255,7 +264,14 @@ class HttpApi:
             wire.close()
             self._kept.wire = None
 
-    def _pages(self, path: str, query: Mapping[str, str], accept: str) -> _Pages:
+    def _pages(
+        self,
+        path: str,
+        query: Mapping[str, str],
+        accept: str,
+        kept: Callable[[Object], Object] = lambda item: item,
+    ) -> _Pages:
+        """`kept` is called as soon as a page is there: of a long list the rest is never there at once."""
         # the history's rows come ready-made from a database: there only the requests cost
         page_size = _LARGE_PAGE if path.startswith(_HISTORY) else _PAGE
         pages: _Pages = []
@@ -268,7 +284,8 @@ class HttpApi:
                 if not more:
                     raise
                 # The state of these pages is gone: list again, all at once.
-                return [self._call("GET", path, query, accept=accept)]
+                page, pages = self._call("GET", path, query, accept=accept), []
+            page["items"] = [kept(item) for item in page.get("items") or []]
             pages.append(page)
             more = str(page.get("metadata", {}).get("continue") or "")
         return pages
@@ -341,9 +358,16 @@ class HttpApi:
 class HttpWatch:
     """A running watch over HTTP: one JSON object per line, until the time limit, the server's end, or `close()`."""
 
-    def __init__(self, transport: Transport, wire: Wire, response: Response, deadline: float | None) -> None:
+    def __init__(
+        self,
+        transport: Transport,
+        wire: Wire,
+        response: Response,
+        deadline: float | None,
+        keep: Callable[[Object], Object],
+    ) -> None:
         self._transport, self._wire, self._response, self._deadline = transport, wire, response, deadline
-        self._closed = False
+        self._keep, self._closed = keep, False
 
     def __iter__(self) -> Iterator[WatchEvent]:
         rest = b""
@@ -354,7 +378,7 @@ class HttpWatch:
                     event = _parse(line)
                     if event["type"] == "ERROR":
                         raise status_error(500, event["object"])
-                    yield WatchEvent(str(event["type"]), event["object"])
+                    yield WatchEvent(str(event["type"]), self._keep(event["object"]))
         finally:
             self._wire.close()
 

@@ -23,6 +23,7 @@ from hpcbatch.api.kubeconfig import Connection
 from hpcbatch.controller.controller import Controller
 from hpcbatch.controller.guarded import GuardedApi
 from hpcbatch.controller.leader import Candidate, Timing
+from hpcbatch.controller.lean import lean
 from hpcbatch.errors import HpcBatchError
 from hpcbatch.model.state import JobState
 from hpcbatch.site.file import CLUSTER_DEFAULTS
@@ -146,7 +147,7 @@ class Process:
         candidate = self._candidate
         self._connection = kubeconfig.load(self._environ)
         may_write = (lambda: True) if candidate is None else (lambda: candidate.may_act)
-        self._api = GuardedApi(HttpApi(self._connection), may_write)
+        self._api = GuardedApi(HttpApi(self._connection, keep=lean), may_write)
         self._controller = Controller(
             self._api,
             CLUSTER_DEFAULTS,

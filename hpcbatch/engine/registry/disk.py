@@ -17,7 +17,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
-from hpcbatch.engine.registry import compact
+from hpcbatch.api import compact
 from hpcbatch.errors import ApiError, HpcBatchError
 
 _LOG = logging.getLogger(__name__)

@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
+from hpcbatch.api.compact import compact, share_parts
 from hpcbatch.api.port import Object, Propagation
 from hpcbatch.api.resources import Resource
 from hpcbatch.engine.registry import crds, metadata, statuses
 from hpcbatch.engine.registry.collector import Collector, utc_now
-from hpcbatch.engine.registry.compact import compact, share_parts
 from hpcbatch.engine.registry.core_fields import clean_core
 from hpcbatch.engine.registry.defaults import CHECKS, DEFAULTS
 from hpcbatch.engine.registry.kinds import BUILTIN, Kind, kind_of_crd

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Literal
 
-from hpcbatch.engine.registry import compact
+from hpcbatch.api import compact
 from hpcbatch.engine.registry.disk import Disk, Place
 from hpcbatch.errors import GoneError
 

@@ -123,7 +123,15 @@ def loads(text: str) -> Any:
 
 def read(text: str) -> Any:
     """A stored object."""
-    obj = loads(text)
+    return _with_shared_parts(loads(text))
+
+
+def compact_object(obj: dict[str, Any]) -> dict[str, Any]:
+    """A copy of it, whose texts and parts are shared with those of objects before it."""
+    return _with_shared_parts(compact(obj))
+
+
+def _with_shared_parts(obj: dict[str, Any]) -> dict[str, Any]:
     for value in obj.values():
         if type(value) is dict:
             share_parts(value)

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpcbatch.engine.registry.compact import compact, loads, pack, read, share_parts, unpack
+from hpcbatch.api.compact import compact, loads, pack, read, share_parts, unpack
 
 _VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
