@@ -9,12 +9,13 @@ import os
 import signal
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tests.thoroughness import examples
 
-settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True, max_examples=examples(100))
-settings.register_profile("dev", deadline=None, max_examples=examples(100))
+_UNTIMED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("ci", _UNTIMED, derandomize=True, print_blob=True, max_examples=examples(100))
+settings.register_profile("dev", _UNTIMED, max_examples=examples(100))
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
 # a shell starts what it runs in the background without Control-C, and the commands that we try would inherit that

@@ -186,4 +186,4 @@ def test_a_server_that_says_nothing_is_waited_for_a_few_seconds(engine: Cluster,
         out, _, code = run(tmp_path, config, "hpcbatch", "login-check")
         took_s = time.monotonic() - begin
     assert (out.splitlines()[-1], code) == (f"error  server: {url} does not answer: gave up after 5 seconds", 1)
-    assert 4.5 < took_s < 15
+    assert 4.5 < took_s < 60

@@ -392,7 +392,7 @@ def test_a_silent_server_holds_nobody_up(registry: Registry, controllers: Contro
         began = time.monotonic()
         for number in range(1, 21):
             look(mailer, registry, ended_job(registry, number))
-        assert time.monotonic() - began < 15, "each would wait for as long"
+        assert time.monotonic() - began < 60, "each would wait for as long"
 
 
 def test_a_user_has_so_many_mails_an_hour(

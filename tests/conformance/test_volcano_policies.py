@@ -260,7 +260,7 @@ def test_a_delayed_action_is_announced_and_comes_in_time(running: Volcano) -> No
     failed = pod["status"]["containerStatuses"][0]["state"]["terminated"]["finishedAt"]
     acted = next(c for c in found["status"]["conditions"] if c["status"] == "Terminating")["lastTransitionTime"]
     delay_s = (datetime.fromisoformat(acted) - datetime.fromisoformat(failed)).total_seconds()
-    assert 2 <= delay_s <= 15
+    assert 2 <= delay_s <= 60
 
 
 def test_a_pod_that_waits_too_long(running: Volcano) -> None:

@@ -184,7 +184,7 @@ def test_nobody_waits_long_for_a_busy_server(server: Server) -> None:
     began = time.monotonic()
     with pytest.raises(errors.BusyError):
         server.api().get(NODES, "n")
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 60
 
 
 def test_what_a_server_may_have_done_is_not_requested_again(server: Server) -> None:

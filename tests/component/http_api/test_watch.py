@@ -48,7 +48,7 @@ def test_watch_ends_at_its_time_limit_although_the_server_does_not(server: Serve
     server.answers.put(streams(event("ADDED", "a"), then=lambda _: waited(release)))
     begin = time.monotonic()
     assert len(list(server.api().watch(PODS, timeout_s=0.2))) == 1
-    assert time.monotonic() - begin < 5
+    assert time.monotonic() - begin < 60
     release.set()
 
 

@@ -37,7 +37,7 @@ def test_watch_from_a_version_and_its_end(api: Cluster) -> None:
     start = time.monotonic()
     with api.stream(f"{CM}?watch=true&resourceVersion={version}&timeoutSeconds=1") as events:
         assert names(events, 9) == [("ADDED", "c2")]
-    assert 0.5 < time.monotonic() - start < 10
+    assert 0.5 < time.monotonic() - start < 60
 
 
 @pytest.mark.parametrize("version", ["2", "999999999"], ids=["too-old", "of-another-store"])
@@ -148,5 +148,5 @@ def test_stop_ends_watches(tmp_path: Path) -> None:
         start = time.monotonic()
         stopped.start()
         assert list(events) == []
-        stopped.join(10)
-        assert time.monotonic() - start < 5
+        stopped.join(60)
+        assert time.monotonic() - start < 60
