@@ -7,6 +7,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from hpcbatch.client import queues
 from hpcbatch.client.arrays import own_rows
 from hpcbatch.errors import UnknownJobError
 from hpcbatch.model.members import indices
@@ -79,8 +80,13 @@ class _Of:
             "share": None
             if not row.walltime_s or used_s is None or row.array_indices
             else min(100, round(100 * used_s / row.walltime_s)),
-            "why": why(row, facts.rows(), facts.now, facts.zone, status) if waits else "",
+            "why": self._why() if waits else "",
         }
+
+    def _why(self) -> str:
+        facts = self._facts
+        short = queues.read_short_first(facts.api)
+        return why(self._row, facts.rows(), facts.now, facts.zone, self._record.status, short=short)
 
     def asked(self) -> Mapping[str, Any]:
         found = self._facts.commands.explain(self._record.job_id)

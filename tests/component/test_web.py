@@ -16,9 +16,14 @@ from pathlib import Path
 
 import pytest
 
+from hpcbatch.api.names import QUEUES_CONFIGMAP, QUEUES_KEY, SYSTEM_NAMESPACE
+from hpcbatch.api.queuelist import queues_to_json
+from hpcbatch.api.resources import CONFIGMAPS
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
+from hpcbatch.model.priority import ShortJobs
 from hpcbatch.model.record import ExecHost
+from hpcbatch.model.site import SiteConfig
 from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.state import JobState, Reason
 from tests.component.batchjobs import put_job, record_of
@@ -366,6 +371,13 @@ def test_texts_of_jobs_stay_texts(cluster: Cluster, page: WebPage, text: str) ->
     found = page.get("jobs", q=text, user=text, queue=text, sort=text).text
     assert "<script>alert" not in found
     assert "<img" not in found
+
+
+def test_why_a_job_is_not_due(cluster: Cluster, page: WebPage) -> None:
+    site = SiteConfig(short_first=ShortJobs(walltime_s=30, delay_s=1800))
+    listed = {"metadata": {"name": QUEUES_CONFIGMAP}, "data": {QUEUES_KEY: queues_to_json(site)}}
+    cluster.registry.create(CONFIGMAPS, listed, SYSTEM_NAMESPACE)
+    assert "It is not due yet: jobs of at most 00:00:30 go before it" in page.get("jobs/3").words
 
 
 def test_addresses_that_lead_nowhere(page: WebPage) -> None:
