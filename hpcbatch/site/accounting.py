@@ -77,12 +77,12 @@ def read_short_first(fields: Fields, policy: Policy, duration: Callable[[yaml.No
     given = Fields(node, SHORT_FIRST_KEYS, fields.problems, fields.file, fields.key("shortFirst"))
     if not given.is_mapping:
         return None
-    usual = ShortJobs()
+    usual, problems = ShortJobs(), len(fields.problems)
     found = ShortJobs(
         walltime_s=given.take("walltime", duration, usual.walltime_s),
         delay_s=given.take("delay", duration, usual.delay_s),
     )
-    if found.delay_s <= found.walltime_s:
+    if found.delay_s <= found.walltime_s and len(fields.problems) == problems:
         given.complain("", "expected a delay that is longer than the walltime")
     if policy is Policy.VOLCANO:
         fields.complain("shortFirst", "needs policy: backfill")

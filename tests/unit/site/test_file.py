@@ -219,6 +219,7 @@ VOLUME = "volumes:\n- name: v\n  mountPath: /v\n  emptyDir: {}\n"
         ("shortFirst: 1m", ["3:13: shortFirst: expected keys and values"]),
         ("shortFirst: {walltime: 30m}", ["3:13: shortFirst: expected a delay that is longer than the walltime"]),
         ("shortFirst: {walltime: 0}", ["3:24: shortFirst.walltime: expected 1 second at least"]),
+        ("shortFirst: {walltime: 1h, delay: soon}", ["3:35: shortFirst.delay: expected a duration"]),
         ("policy: volcano\nshortFirst: {}", ["4:13: shortFirst: needs policy: backfill"]),
         ("launcherCPU: -1", ["3:14: launcherCPU: expected CPUs such as"]),
         ("queues: {}", ["3:9: queues: expected a list, found keys and values"]),
