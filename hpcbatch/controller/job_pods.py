@@ -11,7 +11,6 @@ from hpcbatch.api.news import News
 from hpcbatch.api.port import Api, Object, WatchEvent
 from hpcbatch.api.resources import PODS
 from hpcbatch.controller.records import Admitted
-from hpcbatch.dataclass import replace
 from hpcbatch.model.labels import JOB_ID_LABEL
 from hpcbatch.model.node_marks import is_set_down
 from hpcbatch.model.record import JobRecord
@@ -125,10 +124,9 @@ class JobPods:
             preempted=self._preempted.get(job.key, ()),
             sizes=sizes,
         )
-        if volcano_job is not None and volcano_job.lacks_nodes(views, len(names)):
-            views = [replace(view, started_at=None) for view in views]
+        start_time = record.status.start_time
         return SeenPods(
-            views=views,
+            views=views if volcano_job is None else volcano_job.as_counted(views, len(names), start_time),
             sizes=sizes,
             are_complete=len(pods) >= len(names),
             wanted=len(names),

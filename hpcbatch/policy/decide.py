@@ -156,7 +156,8 @@ def _with_volcano_job(seen: Observed, volcano_job: VolcanoJobView) -> Decision:
         return wished or when_over(seen, first)
     if is_set_down(status):
         return Decision(status=status, terminate=True)
-    if first is not None and first.finished_at is not None:
+    has_run = first is not None and (first.started_at is not None or status.start_time is not None)
+    if first is not None and first.finished_at is not None and has_run:
         return Decision(status=replace(as_running(seen), state=JobState.EXITING, reason=Reason.NONE))
     if (set_down := next((pod for pod in seen.pods if pod.is_set_down), None)) is not None:
         if first is None or first.started_at is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from hpcbatch.dataclass import dataclass, field
+from hpcbatch.dataclass import dataclass, field, replace
 from hpcbatch.model.record import HostUsage, JobRecord, JobStatus, Preempted
 from hpcbatch.model.site import Launcher
 from hpcbatch.model.state import Reason
@@ -48,6 +48,15 @@ class VolcanoJobView:
         if not self.may_bind_in_part or self.has_run or any(pod.has_begun for pod in pods):
             return False
         return sum(bool(pod.node) for pod in pods) < wanted
+
+    def as_counted(self, pods: Sequence[PodView], wanted: int, start_time: datetime | None) -> Sequence[PodView]:
+        """The pods; `start_time` is the job's. Where the script waits for the word until all `wanted` pods run, none
+        counts as started before: whatever becomes of them meanwhile, there was no run.
+        """
+        has_word = any(pod.has_begun for pod in pods) or self.is_of_this_run(start_time)
+        if not self.may_bind_in_part or wanted < 2 or has_word or are_whole(pods, wanted):
+            return pods
+        return [pod if pod.started_at is None else replace(pod, started_at=None, awaits_pods=True) for pod in pods]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +104,8 @@ class PodView:
     """It runs the script and computes nothing."""
     has_word: bool = False
     """It was allowed to start the script, see Decision.let_start."""
+    awaits_pods: bool = False
+    """It has started, but does not count as that, see VolcanoJobView.as_counted: it has no `started_at`."""
 
     @property
     def is_taken(self) -> bool:
@@ -109,7 +120,8 @@ class PodView:
     @property
     def has_ended(self) -> bool:
         """None of its processes will report anything more."""
-        return self.finished_at is not None or self.started_at is None or self.is_gone
+        has_started = self.started_at is not None or self.awaits_pods
+        return self.finished_at is not None or not has_started or self.is_gone
 
     @property
     def has_begun(self) -> bool:
@@ -125,6 +137,12 @@ class PodView:
         """The runner's reason, else Kubernetes'; a killed runner leaves only its exit code."""
         reason = self.problem if self.report is None else self.report.message
         return reason or f"it ended with exit code {self.exit_code}"
+
+
+def are_whole(pods: Sequence[PodView], wanted: int) -> bool:
+    """All `wanted` pods run."""
+    running = (pod.started_at and not (pod.finished_at or pod.is_deleting) for pod in pods)
+    return len(pods) >= wanted and all(running)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,7 +222,7 @@ class Observed:
     @property
     def is_whole(self) -> bool:
         """All its pods run."""
-        return len(self.pods) >= self.pods_wanted and all(pod.started_at and not pod.is_deleting for pod in self.pods)
+        return are_whole(self.pods, self.pods_wanted)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -48,7 +48,7 @@ from tests.component.test_plan import (
     wait_for_reason,
     wait_to_run,
 )
-from tests.component.volcano_cluster import NS, Cluster
+from tests.component.volcano_cluster import NS, ON_TERM, Cluster
 from tests.waiting import wait_for
 
 WITHOUT = {"scheduler": Scheduler.NONE}
@@ -199,6 +199,38 @@ def test_a_job_with_some_of_its_nodes_does_not_run_and_is_taken_back_whole(clust
             wait_to_run(cluster, job)
             assert status(cluster, job).get("runCount") == 1
             assert nodes_of(cluster, job) == ["node-0", "node-1"]
+        finally:
+            scheduler.stop()
+
+
+def test_a_job_of_which_a_node_has_no_room_shows_no_run(cluster: Cluster) -> None:
+    """Its first pod runs by then, and is ended before its script has its word."""
+    cluster.scheduler.stop()
+    states: set[str] = set()
+    watch = cluster.registry.feed(BATCHJOBS, lambda event: states.add(event.object.get("status", {}).get("state", "")))
+    with controlled(cluster.registry, place_timeout_s=600, **WITHOUT):
+        job = put(cluster, WHOLE)
+        wait_for("its pods", lambda: len(pods_of(cluster, job)) == 2)
+        first = {pod["metadata"]["uid"] for pod in pods_of(cluster, job).values()}
+        for name in pods_of(cluster, job):
+            cluster.registry.patch(PODS, name, {"metadata": {"annotations": {ON_TERM: "143"}}}, NS)
+        watch.start()
+        cluster.registry.bind(NS, f"job-{job}-mpimaster-0", "node-0")
+        wait_for("its first pod to run", lambda: f"job-{job}-mpimaster-0" in cluster.kubelet.started)
+        cluster.kubelet.refusals = 1
+        cluster.registry.bind(NS, f"job-{job}-mpiworker-0", "node-1")
+        wait_for("why it waits", lambda: "had no room for pod" in status(cluster, job).get("message", ""))
+        wait_for(
+            "its pods to go", lambda: first.isdisjoint(p["metadata"]["uid"] for p in pods_of(cluster, job).values())
+        )
+        watch.stop()
+        assert states - {""} == {"Queued"}
+        scheduler = type(cluster.scheduler)(cluster.registry)
+        scheduler.start()
+        try:
+            wait_to_run(cluster, job)
+            found = status(cluster, job)
+            assert (found.get("runCount"), found.get("pastRuns", [])) == (1, [])
         finally:
             scheduler.stop()
 

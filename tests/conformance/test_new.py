@@ -245,6 +245,8 @@ RAY = r"""#!/bin/sh
 case $1 in
   start)
     me=ray.$(hostname)
+    # the head takes its time, for which the others do not wait long: Ray 20 s
+    case $2 in --head) sleep 1 ;; *) ls ray.job-*-mpimaster-0 >/dev/null || exit 1 ;; esac
     echo "$2 $*" >"$me.new" && mv "$me.new" "$me"
     exec sleep 300
     ;;
