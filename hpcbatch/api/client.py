@@ -277,14 +277,16 @@ class HttpApi:
         pages: _Pages = []
         more = ""
         while more or not pages:
-            limits = {"limit": str(page_size)} | ({"continue": more} if more else {})
+            limits = ({"limit": str(page_size)} if page_size else {}) | ({"continue": more} if more else {})
             try:
                 page = self._call("GET", path, {**query, **limits}, accept=accept)
             except GoneError:
                 if not more:
                     raise
-                # The state of these pages is gone: list again, all at once.
-                page, pages = self._call("GET", path, query, accept=accept), []
+                # The state of these pages is gone: list again, in larger ones, which takes less time, or all at once.
+                page_size = _LARGE_PAGE if page_size < _LARGE_PAGE else 0
+                pages, more = [], ""
+                continue
             page["items"] = [kept(item) for item in page.get("items") or []]
             pages.append(page)
             more = str(page.get("metadata", {}).get("continue") or "")

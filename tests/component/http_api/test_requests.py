@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import threading
 import time
@@ -12,7 +13,8 @@ import pytest
 from hpcbatch import errors
 from hpcbatch.api.client import HttpApi, status_error
 from hpcbatch.api.kubeconfig import Connection
-from hpcbatch.api.resources import BATCHJOBS, NODES, PODS
+from hpcbatch.api.port import Object
+from hpcbatch.api.resources import BATCHJOBS, NODES, PODS, Resource
 from tests.component.http_api.scripted_server import Server, drops, says, status, waited
 
 
@@ -64,7 +66,31 @@ def test_list_begins_again_when_a_page_is_too_old(server: Server) -> None:
     found = server.api().list(PODS)
     assert [item["n"] for item in found.items] == [2]
     assert found.resource_version == "9"
-    assert "limit" not in server.seen[2][1]
+    assert server.seen[2][1].endswith("?limit=5000")
+
+
+def test_a_list_whose_pages_grow_too_old_each_time_comes_at_once(server: Server) -> None:
+    for version in ("7", "8"):
+        server.answers.put(says({"metadata": {"resourceVersion": version, "continue": "t"}, "items": [{"n": 1}]}))
+        server.answers.put(says(status(410, "Expired"), 410))
+    server.answers.put(says({"metadata": {"resourceVersion": "9"}, "items": [{"n": 2}]}))
+    found = server.api().list(PODS)
+    assert [item["n"] for item in found.items] == [2]
+    assert found.resource_version == "9"
+    assert "limit" not in server.seen[4][1]
+
+
+def test_what_is_kept_of_listed_and_watched_objects(server: Server) -> None:
+    def keep(resource: Resource, obj: Object) -> Object:
+        return {"of": resource.plural, "n": obj["n"], "kind": obj["kind"]}
+
+    api = HttpApi(server.api().connection, keep=keep)
+    server.answers.put(says({"metadata": {"resourceVersion": "7", "continue": "t"}, "items": [{"n": 1}]}))
+    server.answers.put(says({"metadata": {"resourceVersion": "7"}, "items": [{"n": 2}]}))
+    assert api.list(PODS).items == ({"of": "pods", "n": 1, "kind": "Pod"}, {"of": "pods", "n": 2, "kind": "Pod"})
+    line = json.dumps({"type": "ADDED", "object": {"n": 3, "kind": "Pod"}}).encode() + b"\n"
+    server.answers.put(says(line))
+    assert list(api.watch(PODS)) == [("ADDED", {"of": "pods", "n": 3, "kind": "Pod"})]
 
 
 def test_table_of_all_namespaces_reads_names_from_metadata(server: Server) -> None:
