@@ -269,9 +269,11 @@ class HttpApi:
         path: str,
         query: Mapping[str, str],
         accept: str,
-        kept: Callable[[Object], Object] = lambda item: item,
+        kept: Callable[[Object], Object] | None = None,
     ) -> _Pages:
-        """`kept` is called as soon as a page is there: of a long list the rest is never there at once."""
+        """`kept`: what to keep of each item, called page by page: the items of a long list are never all there as they
+        came.
+        """
         # the history's rows come ready-made from a database: there only the requests cost
         page_size = _LARGE_PAGE if path.startswith(_HISTORY) else _PAGE
         pages: _Pages = []
@@ -287,7 +289,8 @@ class HttpApi:
                 page_size = _LARGE_PAGE if page_size < _LARGE_PAGE else 0
                 pages, more = [], ""
                 continue
-            page["items"] = [kept(item) for item in page.get("items") or []]
+            if kept is not None:
+                page["items"] = [kept(item) for item in page.get("items") or []]
             pages.append(page)
             more = str(page.get("metadata", {}).get("continue") or "")
         return pages

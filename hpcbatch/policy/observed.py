@@ -53,8 +53,9 @@ class VolcanoJobView:
         """The pods; `start_time` is the job's. Where the script waits for the word until all `wanted` pods run, none
         counts as started before: whatever becomes of them meanwhile, there was no run.
         """
-        has_word = any(pod.has_begun for pod in pods) or self.is_of_this_run(start_time)
-        if not self.may_bind_in_part or wanted < 2 or has_word or are_whole(pods, wanted):
+        if not self.may_bind_in_part or wanted < 2 or are_whole(pods, wanted):
+            return pods
+        if any(pod.has_begun for pod in pods) or self.is_of_this_run(start_time):
             return pods
         return [pod if pod.started_at is None else replace(pod, started_at=None, awaits_pods=True) for pod in pods]
 

@@ -340,7 +340,7 @@ def test_a_limit_is_never_exceeded(admin: Site, name: str) -> None:
     sacctmgr(admin, f"-i add user {user} account={name}")
     in_force(admin, f'\\"account\\": \\"{name}\\", \\"user\\": \\"{user}\\"')
     enforce(admin, "limits")
-    note = f"echo + >>{admin.work}/marks; sleep 1; echo - >>{admin.work}/marks"
+    note = f"echo + >>{admin.work}/marks; sleep 2; echo - >>{admin.work}/marks"
     options = ("-A", name, "-q", name, "-n", "1", "-t", "1", "-o", "/dev/null")
     submissions = [
         subprocess.Popen(
