@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 
-from bench.controller import cost, etcd, memory, overload, rows
+from bench.controller import cost, etcd, kubernetes, memory, overload, rows
 
-NAMES = ("cost", "memory", "overload", "etcd", "rows")
+NAMES = ("cost", "memory", "overload", "kubernetes", "etcd", "rows")
 
 
 def main() -> None:
@@ -20,10 +20,10 @@ def main() -> None:
         "--rate",
         type=float,
         default=overload.RATE,
-        help="of overload: submissions a second; 0: as many as are answered",
+        help="of overload and kubernetes: submissions a second; 0: as many as are answered",
     )
-    parser.add_argument("--seconds", type=float, default=overload.SECONDS, help="of overload: for how long")
-    parser.add_argument("--no-kills", action="store_true", help="of overload: both controllers live on")
+    parser.add_argument("--seconds", type=float, default=overload.SECONDS, help="of these two: for how long")
+    parser.add_argument("--no-kills", action="store_true", help="of these two: both controllers live on")
     parser.add_argument("--ended", type=int, default=etcd.JOBS, help="of etcd: jobs that end")
     parser.add_argument("--ended-rate", type=float, default=etcd.RATE, help="of etcd: so many a second")
     parser.add_argument("--compaction", type=float, default=etcd.COMPACTION_S, help="of etcd: seconds between two")
@@ -41,6 +41,8 @@ def main() -> None:
             etcd.main(asked.ended, asked.ended_rate, asked.compaction)
         elif name == "rows":
             rows.main()
+        elif name == "kubernetes":
+            kubernetes.main(asked.rate, asked.seconds, kills=not asked.no_kills)
         else:
             overload.main(asked.rate, asked.seconds, kills=not asked.no_kills)
 

@@ -13,13 +13,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from bench.controller.rig import SITE, USERS, ControllerProcess, ended_like, rig
+from bench.controller.rig import SITE, ControllerProcess, ended_like, namespaces, rig
 from hpcbatch.api import kubeconfig
 from hpcbatch.api.client import HttpApi
 from hpcbatch.api.names import SYSTEM_NAMESPACE
 from hpcbatch.api.port import Object
 from hpcbatch.api.resources import BATCHJOBS, CONFIGMAPS, NAMESPACES
-from hpcbatch.site.identity import GID, HOME, UID, USER
 from tests.kube_api import ADMIN, KubeApi, kube_api
 from tests.postgres import postgres
 from tests.waiting import wait_for
@@ -134,9 +133,8 @@ def _installed(api: KubeApi, ended: Object, most: int) -> Object:
     api.kubectl("wait", "--for=condition=Established", "crd", "--all")
     client = _client(api)
     client.create(NAMESPACES, {"metadata": {"name": SYSTEM_NAMESPACE}})
-    for number, user in enumerate(USERS):
-        notes = {USER: user, UID: str(2000 + number), GID: "2000", HOME: f"/home/{user}"}
-        client.create(NAMESPACES, {"metadata": {"name": user, "annotations": notes}})
+    for namespace in namespaces():
+        client.create(NAMESPACES, namespace)
     site = f"{SITE}historyMovedAfter: 0s\nmostRecords: {most}\n"
     client.create(CONFIGMAPS, {"metadata": {"name": "hpcbatch-site"}, "data": {"site.yaml": site}}, SYSTEM_NAMESPACE)
     user, name = ended["metadata"]["namespace"], ended["metadata"]["name"]

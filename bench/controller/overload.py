@@ -11,6 +11,7 @@ import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from bench.controller.kubernetes_rig import KubernetesRig
 from bench.controller.rig import USERS, ControllerProcess, Rig, rig
 from bench.controller.users import NOT_BEGUN, Call, answered_by_user, first_answers, is_hasty, summary
 from tests.postgres import postgres
@@ -18,9 +19,10 @@ from tests.waiting import wait_for
 
 RATE, SECONDS, NODES = 50.0, 300.0, 500
 _LEASE = ("--lease-duration", "4", "--renew-deadline", "2.5", "--retry-period", "0.3")
-_KILL_S = (10.0, 30.0)
-_NEVER_S = (1e9, 1e9)
+KILL_S = (10.0, 30.0)
+NEVER_S = (1e9, 1e9)
 _LOOK_S = 10.0
+MOVED = "historyMovedAfter: 0s\n"
 _PROCESSES = 2
 """Of users: Python runs one thread at a time."""
 _LIMIT_S = 1800
@@ -43,54 +45,47 @@ class Found(NamedTuple):
 
 
 def main(rate: float = RATE, seconds: float = SECONDS, nodes: int = NODES, *, kills: bool = True) -> None:
-    with rig(nodes, more_of_site="historyMovedAfter: 0s\n", run_s=0.5) as running, postgres() as database:
+    with rig(nodes, more_of_site=MOVED, run_s=0.5) as running, postgres() as database:
         (running.directory / "dsn").write_text(database.dsn)
-        found = overload(running, rate, seconds, _KILL_S if kills else _NEVER_S)
-    for what in ("submit", "list"):
-        outcomes, half_s, most_s = summary(found.calls, what)
-        print(f"{what}: {half_s:.2f} s in the middle, 99 of 100 in {most_s:.2f} s")
-        for outcome, count in outcomes.most_common():
-            print(f"  {count:7} {outcome}")
-    first_half_s, first_most_s = first_answers(found.calls)
-    print(f"until the user knows something: {first_half_s:.2f} s in the middle, 99 of 100 in {first_most_s:.2f} s")
-    for dialect, hasty in (("qsub", True), ("sbatch", False)):
-        calls = [call for call in found.calls if call.outcome != NOT_BEGUN and is_hasty(call.user) is hasty]
-        outcomes, half_s, most_s = summary(calls, "submit")
-        longest_s = max((call.took_s for call in calls if call.what == "submit"), default=0.0)
-        print(f"  as {dialect}: {dict(outcomes)}")
-        print(
-            f"    answers in {half_s:.2f} s in the middle, 99 of 100 in {most_s:.2f}; all was over in {longest_s:.1f}"
-        )
-    by_user = answered_by_user(found.calls)
-    print(f"submissions answered: {sum(by_user) / seconds:.1f} a second; of a user {by_user[0]} to {by_user[-1]}")
+        found = overload(running, rate, seconds, KILL_S if kills else NEVER_S)
+    tell(found.calls, seconds)
     print(f"CPU: clients {found.clients_cpu_s:.0f} s, API server and played cluster {found.server_cpu_s:.0f} s")
     numbers = [call.job_id for call in found.calls if call.job_id]
     print(f"{found.kills} controllers killed; {len(numbers)} jobs admitted, {len(set(numbers))} numbers")
     print(f"{len(found.placed)} were placed, {len(set(found.placed))} different; all had ended {found.drained_s:.0f} s")
     print(f"after the last submission; {found.left} records were left, the others in PostgreSQL")
-    print(f"the controllers' memory, MiB, every {_LOOK_S:.0f} s: {' '.join(f'{one:.0f}' for one in found.memory_mib)}")
+    tell_memory(found.memory_mib)
 
 
-def overload(running: Rig, rate: float, seconds: float, kill_s: tuple[float, float] = _KILL_S) -> Found:
+def tell_memory(memory_mib: Sequence[float]) -> None:
+    print(f"the controllers' memory, MiB, every {_LOOK_S:.0f} s: {' '.join(f'{one:.0f}' for one in memory_mib)}")
+
+
+def tell(calls: Sequence[Call], seconds: float) -> None:
+    for what in ("submit", "list"):
+        outcomes, half_s, most_s = summary(calls, what)
+        print(f"{what}: {half_s:.2f} s in the middle, 99 of 100 in {most_s:.2f} s")
+        for outcome, count in outcomes.most_common():
+            print(f"  {count:7} {outcome}")
+    first_half_s, first_most_s = first_answers(calls)
+    print(f"until the user knows something: {first_half_s:.2f} s in the middle, 99 of 100 in {first_most_s:.2f} s")
+    for dialect, hasty in (("qsub", True), ("sbatch", False)):
+        some = [call for call in calls if call.outcome != NOT_BEGUN and is_hasty(call.user) is hasty]
+        outcomes, half_s, most_s = summary(some, "submit")
+        longest_s = max((call.took_s for call in some if call.what == "submit"), default=0.0)
+        print(f"  as {dialect}: {dict(outcomes)}")
+        print(
+            f"    answers in {half_s:.2f} s in the middle, 99 of 100 in {most_s:.2f}; all was over in {longest_s:.1f}"
+        )
+    by_user = answered_by_user(calls)
+    print(f"submissions answered: {sum(by_user) / seconds:.1f} a second; of a user {by_user[0]} to {by_user[-1]}")
+
+
+def overload(running: Rig, rate: float, seconds: float, kill_s: tuple[float, float] = KILL_S) -> Found:
     """With a history where there is a file `dsn` in the rig's directory."""
-    pair = _Pair(running)
+    pair = Pair(running)
     pair.begin()
-    half = len(USERS) // _PROCESSES
-    shares = [USERS[number * half : (number + 1) * half] for number in range(_PROCESSES)]
-    options = ["--rate", str(rate / _PROCESSES), "--seconds", str(seconds), "--users"]
-    argv = [sys.executable, "-m", "bench.controller.users", str(running.kubeconfig), *options]
-    processes = [subprocess.Popen([*argv, *share], stdout=subprocess.PIPE) for share in shares]
-    is_over = threading.Event()
-    killer = threading.Thread(target=pair.kill_now_and_then, args=(is_over, kill_s))
-    killer.start()
-    try:
-        before_s = time.process_time()
-        told = [json.loads(process.communicate()[0]) for process in processes]
-        server_cpu_s, clients_cpu_s = time.process_time() - before_s, sum(each["cpu_s"] for each in told)
-        calls = [Call(*call) for each in told for call in each["calls"]]
-    finally:
-        is_over.set()
-        killer.join()
+    calls, clients_cpu_s, server_cpu_s = submitted(running, pair, rate, seconds, kill_s)
     began = time.perf_counter()
 
     def are_ended() -> bool:
@@ -112,10 +107,32 @@ def overload(running: Rig, rate: float, seconds: float, kill_s: tuple[float, flo
     )
 
 
-class _Pair:
+def submitted(
+    running: Rig | KubernetesRig, pair: Pair, rate: float, seconds: float, kill_s: tuple[float, float]
+) -> tuple[list[Call], float, float]:
+    """All calls of the users, and the CPU seconds of their processes and of this one."""
+    half = len(USERS) // _PROCESSES
+    shares = [USERS[number * half : (number + 1) * half] for number in range(_PROCESSES)]
+    options = ["--rate", str(rate / _PROCESSES), "--seconds", str(seconds), "--users"]
+    argv = [sys.executable, "-m", "bench.controller.users", running.kubeconfigs, *options]
+    processes = [subprocess.Popen([*argv, *share], stdout=subprocess.PIPE) for share in shares]
+    is_over = threading.Event()
+    killer = threading.Thread(target=pair.kill_now_and_then, args=(is_over, kill_s))
+    killer.start()
+    try:
+        before_s = time.process_time()
+        told = [json.loads(process.communicate()[0]) for process in processes]
+        own_s, clients_s = time.process_time() - before_s, sum(each["cpu_s"] for each in told)
+        return [Call(*call) for each in told for call in each["calls"]], clients_s, own_s
+    finally:
+        is_over.set()
+        killer.join()
+
+
+class Pair:
     """Two controllers, of which one leads; whichever is killed is started anew."""
 
-    def __init__(self, running: Rig) -> None:
+    def __init__(self, running: Rig | KubernetesRig) -> None:
         self._rig, self._dice = running, random.Random(16)
         self._running: list[ControllerProcess] = []
         self._count = 0

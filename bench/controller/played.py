@@ -11,9 +11,8 @@ from itertools import cycle
 from typing import NamedTuple
 
 from hpcbatch.api.informer import Informer
-from hpcbatch.api.port import Object, WatchEvent
+from hpcbatch.api.port import Api, Object, WatchEvent
 from hpcbatch.api.resources import PODS, VOLCANO_JOBS
-from hpcbatch.engine.registry.registry import Registry
 from hpcbatch.errors import ConflictError, NotFoundError
 from hpcbatch.units import rfc3339
 from hpcbatch.volcano.job_objects import build_pod
@@ -23,19 +22,19 @@ class _End(NamedTuple):
     at: float
     namespace: str
     job: str
-    pods: Sequence[str]
+    pods: Sequence[Object]
     began_s: int
 
 
 class PlacesAtOnce:
     """Looks at no node's room: what it costs does not grow with nodes or jobs. Reports what the runner would."""
 
-    def __init__(self, registry: Registry, nodes: Sequence[str], run_s: float = 1.0) -> None:
-        self._registry, self._run_s, self._nodes = registry, run_s, cycle(nodes)
+    def __init__(self, api: Api, nodes: Sequence[str], run_s: float = 1.0) -> None:
+        self._api, self._run_s, self._nodes = api, run_s, cycle(nodes)
         self._ends: list[_End] = []
         self._changed = threading.Condition()
         self._is_stopping = False
-        self._jobs = Informer(registry, VOLCANO_JOBS, on_event=self._on_job)
+        self._jobs = Informer(api, VOLCANO_JOBS, on_event=self._on_job)
         self._thread = threading.Thread(target=self._run, name="played-ends", daemon=True)
         self.placed: list[str] = []
         """Names of the Volcano Jobs, in the order in which they got nodes."""
@@ -61,17 +60,15 @@ class PlacesAtOnce:
     def _place(self, job: Object) -> None:
         namespace, name = job["metadata"]["namespace"], job["metadata"]["name"]
         self._phase(namespace, name, "Pending")
+        began_s = int(time.time())
         pods = []
         for task in job["spec"]["tasks"]:
             for index in range(task["replicas"]):
                 pod = build_pod(job, task, index, ())
-                pods.append(pod["metadata"]["name"])
-                self._registry.create(PODS, pod, namespace)
-                self._registry.bind(namespace, pods[-1], next(self._nodes))
-        began_s = int(time.time())
-        for pod_name in pods:
-            state = {"running": {"startedAt": _time(began_s)}}
-            self._status(namespace, pod_name, "Running", state, is_ready=True)
+                pod["spec"]["nodeName"] = next(self._nodes)
+                pods.append(self._api.create(PODS, pod, namespace))
+        for pod in pods:
+            self._status(pod, "Running", {"running": {"startedAt": _time(began_s)}}, is_ready=True)
         self._phase(namespace, name, "Running")
         self.placed.append(name)
         with self._changed:
@@ -97,23 +94,18 @@ class PlacesAtOnce:
         for pod in end.pods:
             ended = {"exitCode": 0, "reason": "Completed", "message": report}
             ended |= {"startedAt": _time(end.began_s), "finishedAt": _time(now_s)}
-            self._status(end.namespace, pod, "Succeeded", {"terminated": ended}, is_ready=False)
+            self._status(pod, "Succeeded", {"terminated": ended}, is_ready=False)
         self._phase(end.namespace, end.job, "Completed")
 
     def _phase(self, namespace: str, name: str, phase: str) -> None:
-        def change(job: Object) -> Object:
-            return {**job, "status": {**job.get("status", {}), "state": {"phase": phase}}}
+        self._api.patch(VOLCANO_JOBS, name, {"status": {"state": {"phase": phase}}}, namespace, subresource="status")
 
-        self._registry.update(VOLCANO_JOBS, name, namespace, change, subresource="status")
-
-    def _status(self, namespace: str, name: str, phase: str, state: Object, *, is_ready: bool) -> None:
-        entry = {"name": "main", "image": "x", "imageID": "", "ready": is_ready, "restartCount": 0, "state": state}
-
-        def change(pod: Object) -> Object:
-            entry["name"] = pod["spec"]["containers"][0]["name"]
-            return {**pod, "status": {**pod["status"], "phase": phase, "containerStatuses": [entry]}}
-
-        self._registry.update(PODS, name, namespace, change, subresource="status")
+    def _status(self, pod: Object, phase: str, state: Object, *, is_ready: bool) -> None:
+        meta, name = pod["metadata"], pod["spec"]["containers"][0]["name"]
+        entry = {"name": name, "image": "x", "imageID": "", "ready": is_ready, "restartCount": 0, "state": state}
+        placed = {"type": "PodScheduled", "status": "True", "lastTransitionTime": _time(int(time.time()))}
+        status = {"phase": phase, "conditions": [placed], "containerStatuses": [entry]}
+        self._api.patch(PODS, meta["name"], {"status": status}, meta["namespace"], subresource="status")
 
 
 def _time(at_s: int) -> str:

@@ -80,15 +80,15 @@ class Rig:
     ) -> None:
         """`remembered`: so many changes a watch may lag behind, before it has to list anew."""
         self.directory, self.kubeconfig = directory, directory / "kubeconfig"
+        self.kubeconfigs = str(self.kubeconfig)  # all users are one
         self.registry = Registry(Store(":memory:", history=remembered))
         register_volcano_admission(self.registry)
         self.registry.install_builtin()
         names = [f"node-{number:05}" for number in range(nodes)]
         for name in names:
-            self.registry.create(NODES, _node(name))
-        for number, user in enumerate(USERS):
-            notes = {USER: user, UID: str(2000 + number), GID: "2000", HOME: f"/home/{user}"}
-            self.registry.create(NAMESPACES, {"metadata": {"name": user, "annotations": notes}})
+            self.registry.create(NODES, node(name))
+        for namespace in namespaces():
+            self.registry.create(NAMESPACES, namespace)
         config = {"metadata": {"name": "hpcbatch-site"}, "data": {"site.yaml": SITE + more_of_site}}
         self.registry.create(CONFIGMAPS, {"apiVersion": "v1", "kind": "ConfigMap", **config}, SYSTEM_NAMESPACE)
         self._certificate = ensure_certificate(directory)
@@ -211,8 +211,17 @@ def made_submission(*options: str) -> Submission:
     ).submission
 
 
-def _node(name: str) -> Object:
-    room = {"cpu": str(_CPUS), "memory": _MEMORY, "pods": str(_PODS), "ephemeral-storage": "500Gi"}
+def namespaces() -> list[Object]:
+    """Of the users."""
+    facts = [
+        (user, {USER: user, UID: str(2000 + number), GID: "2000", HOME: f"/home/{user}"})
+        for number, user in enumerate(USERS)
+    ]
+    return [{"metadata": {"name": user, "annotations": notes}} for user, notes in facts]
+
+
+def node(name: str, cpus: int = _CPUS) -> Object:
+    room = {"cpu": str(cpus), "memory": _MEMORY, "pods": str(_PODS), "ephemeral-storage": "500Gi"}
     labels = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
     ready = {"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "kubelet is posting ready status"}
     status = {"capacity": room, "allocatable": room, "conditions": [ready]}

@@ -43,9 +43,11 @@ class Call(NamedTuple):
 
 
 class Users:
-    def __init__(self, kubeconfig_file: str, users: Sequence[str], rate: float, seconds: float) -> None:
-        """`rate`: submissions a second of all these users together; 0: each submits one after the other."""
-        self._env = {"KUBECONFIG": kubeconfig_file}
+    def __init__(self, kubeconfigs: str, users: Sequence[str], rate: float, seconds: float) -> None:
+        """`kubeconfigs`: a user's, with {user} for the name. `rate`: submissions a second of all these users together;
+        0: each submits one after the other.
+        """
+        self._kubeconfigs = kubeconfigs
         self._users, self._every_s, self._seconds = users, len(users) / rate if rate else 0.0, seconds
         self._submission = made_submission()
         self.calls: list[Call] = []
@@ -58,12 +60,15 @@ class Users:
         for thread in threads:
             thread.join()
 
+    def _api(self, user: str) -> HttpApi:
+        return HttpApi(kubeconfig.load({"KUBECONFIG": self._kubeconfigs.format(user=user)}))
+
     def _acts(self) -> tuple[Callable[[str, float], None], ...]:
         return self._submit, self._list
 
     def _submit(self, user: str, began: float) -> None:
         if not self._every_s:
-            api = HttpApi(kubeconfig.load(self._env))
+            api = self._api(user)
             while time.monotonic() < began + self._seconds:
                 self._submit_one(api, user)
             return
@@ -71,7 +76,7 @@ class Users:
 
         def one() -> None:
             if not hasattr(local, "api"):
-                local.api = HttpApi(kubeconfig.load(self._env))
+                local.api = self._api(user)
             self._submit_one(local.api, user)
             free.release()
 
@@ -98,7 +103,7 @@ class Users:
             timer.cancel()
 
     def _list(self, user: str, began: float) -> None:
-        api = HttpApi(kubeconfig.load(self._env))
+        api = self._api(user)
         due = began
         while due < began + self._seconds:
             time.sleep(max(0.0, due - time.monotonic()))
@@ -128,12 +133,12 @@ class Users:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("kubeconfig")
+    parser.add_argument("kubeconfigs", help="of a user, with {user} for the name")
     parser.add_argument("--users", nargs="+", required=True)
     parser.add_argument("--rate", type=float, required=True)
     parser.add_argument("--seconds", type=float, required=True)
     asked = parser.parse_args()
-    users = Users(asked.kubeconfig, asked.users, asked.rate, asked.seconds)
+    users = Users(asked.kubeconfigs, asked.users, asked.rate, asked.seconds)
     users.run()
     print(json.dumps({"calls": users.calls, "cpu_s": time.process_time()}))
 

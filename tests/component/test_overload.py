@@ -6,10 +6,11 @@ import signal
 
 import pytest
 
+from bench.controller import kubernetes
 from bench.controller.overload import overload
 from bench.controller.rig import USERS, Rig, rig
 from bench.controller.users import NOT_BEGUN, summary
-from tests import postgres
+from tests import kube_api, postgres
 from tests.waiting import wait_for
 
 _LIMIT_S = 120
@@ -81,3 +82,19 @@ def test_users_get_an_answer_or_are_asked_to_try_again(with_history: bool) -> No
     assert {f"job-{number}" for number in numbers} <= {*found.placed}
     kept = {record["status"]["jobId"] for record in records}
     assert not kept if with_history else {str(number) for number in numbers} <= kept
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    not (kube_api.is_there() and postgres.programs() and kube_api.own_address()),
+    reason="overload of Kubernetes is NOT tested: needs `make programs`, PostgreSQL and a network address",
+)
+def test_users_of_kubernetes_get_an_answer_or_are_asked_to_try_again() -> None:
+    """The same with a real API server, where each user is himself, and users and controllers have their priorities."""
+    found = kubernetes.overload(10, 20, (2.0, 6.0))
+    submitted, _, _ = summary(found.calls, "submit")
+    listed, _, _ = summary(found.calls, "list")
+    assert {*submitted, *listed} <= {"answer", "try again", NOT_BEGUN}
+    assert submitted["answer"]
+    assert listed["answer"]
+    assert (found.lost, found.doubled) == (0, 0)
