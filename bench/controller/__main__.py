@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 
-from bench.controller import cost, etcd, kubernetes, memory, overload, rows
+from bench.controller import cost, etcd, kubernetes, lists, memory, overload, rows
 
-NAMES = ("cost", "memory", "overload", "kubernetes", "etcd", "rows")
+NAMES = ("cost", "memory", "overload", "kubernetes", "etcd", "lists", "rows")
 
 
 def main() -> None:
@@ -39,6 +39,8 @@ def main() -> None:
             memory.main(max(asked.nodes), max(asked.records))
         elif name == "etcd":
             etcd.main(asked.ended, asked.ended_rate, asked.compaction)
+        elif name == "lists":
+            lists.main()
         elif name == "rows":
             rows.main()
         elif name == "kubernetes":

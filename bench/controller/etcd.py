@@ -77,7 +77,7 @@ def main(jobs: int = JOBS, rate: float = RATE, compaction_s: float = COMPACTION_
     ended = like()
     with _kubernetes(compaction_s) as (api, etcd), postgres() as database:
         (api.directory / "dsn").write_text(database.dsn)
-        record = _installed(api, ended, RECORDS)
+        record = installed(api, ended, RECORDS)
         _tell(etcd, "nothing but the installation")
         with _controller(api, "--history-dsn-file", str(api.directory / "dsn")) as controller:
             began = time.monotonic()
@@ -86,9 +86,9 @@ def main(jobs: int = JOBS, rate: float = RATE, compaction_s: float = COMPACTION_
             wait_for("the move of all records", lambda: not etcd.count(_KEY), _LIMIT_S, every_s=1)
             _tell(etcd, f"all in PostgreSQL after {time.monotonic() - began:.0f} s", controller)
         _after_compactions(etcd, compaction_s)
-        _fill(etcd, record, jobs, RECORDS)
+        fill(etcd, record, jobs, RECORDS)
         _tell(etcd, f"{RECORDS} records that stay, no history")
-        _fill(etcd, record, jobs + RECORDS, SURPLUS)
+        fill(etcd, record, jobs + RECORDS, SURPLUS)
         with _controller(api) as controller:
             _tell(etcd, f"{SURPLUS} more, and a controller", controller)
             wait_for(f"{RECORDS} records", lambda: etcd.count(_KEY) <= RECORDS, _LIMIT_S, every_s=1)
@@ -126,7 +126,7 @@ def _kubernetes(compaction_s: float) -> Iterator[tuple[KubeApi, Etcd]]:
             yield api, Etcd(api.etcd_url)
 
 
-def _installed(api: KubeApi, ended: Object, most: int) -> Object:
+def installed(api: KubeApi, ended: Object, most: int) -> Object:
     """As far as records need it; returns `ended` as this API server keeps it."""
     for path in [*(_ROOT / "deploy/crd").glob("*.yaml"), *(_ROOT / "hpcbatch/engine/registry/crd").glob("*.yaml")]:
         api.kubectl("apply", "--server-side", "-f", path)
@@ -181,7 +181,7 @@ def _leave_jobs(etcd: Etcd, record: Object, jobs: int, rate: float) -> None:
         time.sleep(max(0.0, began + (first + _GROUP) / rate - time.monotonic()))
 
 
-def _fill(etcd: Etcd, record: Object, first: int, count: int) -> None:
+def fill(etcd: Etcd, record: Object, first: int, count: int) -> None:
     for begin in range(first, first + count, 100):
         etcd.put([_entry(record, number) for number in range(begin, min(begin + 100, first + count))])
 

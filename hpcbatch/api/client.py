@@ -6,7 +6,7 @@ import json
 import math
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from threading import local
 
 from hpcbatch import __version__, errors
@@ -17,6 +17,7 @@ from hpcbatch.api.resources import PODS, Resource
 from hpcbatch.api.transport import Transport, Wire
 from hpcbatch.api.url import query_string
 from hpcbatch.errors import ApiError, GoneError, UnreachableError
+from hpcbatch.model.labels import NAMESPACE_COLUMN
 from hpcbatch.typed import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ class TableRow(NamedTuple):
 
 Table = tuple[list[str], list[TableRow]]
 """Names of the columns, and the rows."""
+_Names = list[str]
 _Pages = list[Object]  # inside HttpApi the name `list` is a method
 _Keep = Callable[[Resource, Object], Object]
 
@@ -147,17 +149,26 @@ class HttpApi:
         return ObjectList(items, str(pages[0].get("metadata", {}).get("resourceVersion", "")))
 
     def table(self, resource: Resource, namespace: str | None = None, *, labels: str = "", fields: str = "") -> Table:
-        # With a given namespace the first cell suffices; metadata can be larger than the cells.
-        query = _selectors(labels, fields) | {"includeObject": "None" if namespace else "Metadata"}
-        pages = self._pages(resource.path(namespace), query, _TABLE)
-        columns = [str(column["name"]) for column in pages[0].get("columnDefinitions") or []]
+        path, selectors = resource.path(namespace), _selectors(labels, fields)
+        if namespace is not None or not path.startswith(_HISTORY):
+            # metadata can be larger than the cells, of which the first is the name
+            columns, found = self._table(path, selectors | {"includeObject": "None"})
+            if namespace is not None:
+                return columns, [TableRow(row["cells"], namespace, row["cells"][0]) for row in found]
+            if NAMESPACE_COLUMN in columns:
+                place = columns.index(NAMESPACE_COLUMN)
+                return columns, [TableRow(row["cells"], row["cells"][place], row["cells"][0]) for row in found]
+        columns, found = self._table(path, selectors | {"includeObject": "Metadata"})  # or an older definition
         rows = []
-        for page in pages:
-            for row in page.get("rows") or []:
-                cells = row["cells"]
-                meta = (row.get("object") or {}).get("metadata") or {}
-                rows.append(TableRow(cells, meta.get("namespace") or namespace or "", meta.get("name") or cells[0]))
+        for row in found:
+            meta = row["object"]["metadata"]
+            rows.append(TableRow(row["cells"], meta.get("namespace", ""), meta["name"]))
         return columns, rows
+
+    def _table(self, path: str, query: Mapping[str, str]) -> tuple[_Names, Iterable[Object]]:
+        pages = self._pages(path, query, _TABLE)
+        columns = [str(column["name"]) for column in pages[0].get("columnDefinitions") or []]
+        return columns, (row for page in pages for row in page.get("rows") or [])
 
     def count(self, resource: Resource, namespace: str | None = None, *, fields: str = "") -> int:
         """The number of objects; Kubernetes itself counts only without `fields`."""

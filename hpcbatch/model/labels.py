@@ -24,3 +24,5 @@ MACHINE_MEMORY = "hpcbatch.io/machine-memory"
 """On a node of the embedded engine: the size of its machine, whatever share of it the node has."""
 MANAGED_BY = {"app.kubernetes.io/managed-by": "hpcbatch"}
 """On all objects that hpcbatch makes."""
+NAMESPACE_COLUMN = "Namespace"
+"""Of a Table whose rows need no metadata beside their cells: the column with each row's namespace."""

@@ -10,6 +10,7 @@ from datetime import datetime
 from functools import lru_cache
 
 from hpcbatch.errors import HpcBatchError
+from hpcbatch.model.labels import NAMESPACE_COLUMN
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.typed import TYPE_CHECKING, Any, Final, NamedTuple
 from hpcbatch.units import MAX_WALLTIME_S, check_time, parse_rfc3339
@@ -300,6 +301,11 @@ COLUMNS: Final = (
     Column("Server", "string", ".spec.server", {"server": lambda cell: cell or "localhost"}),
 )
 """In the order of the definition's additionalPrinterColumns, from which every listing is made."""
+
+NAMESPACE: Final = Column(NAMESPACE_COLUMN, "string", ".metadata.namespace", {})
+"""The definition's last column, for listings of all namespaces: with it rows need no metadata beside their cells, whose
+managedFields are as large as all else. The history's rows have no managedFields, and do without it.
+"""
 
 
 class NodeRow(NamedTuple):

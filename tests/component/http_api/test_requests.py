@@ -12,6 +12,7 @@ import pytest
 
 from hpcbatch import errors
 from hpcbatch.api.client import HttpApi, status_error
+from hpcbatch.api.history import ENDED_JOBS
 from hpcbatch.api.kubeconfig import Connection
 from hpcbatch.api.port import Object
 from hpcbatch.api.resources import BATCHJOBS, NODES, PODS, Resource
@@ -93,13 +94,32 @@ def test_what_is_kept_of_listed_and_watched_objects(server: Server) -> None:
     assert list(api.watch(PODS)) == [("ADDED", {"of": "pods", "n": 3, "kind": "Pod"})]
 
 
-def test_table_of_all_namespaces_reads_names_from_metadata(server: Server) -> None:
-    columns = [{"name": "Name", "type": "string"}, {"name": "Id", "type": "string"}]
-    row = {"cells": ["j", "12"], "object": {"metadata": {"name": "j", "namespace": "bob"}}}
+def test_table_of_all_namespaces_has_a_column_with_the_namespace(server: Server) -> None:
+    columns = [{"name": "Name"}, {"name": "Id"}, {"name": "Namespace"}]
+    row = {"cells": ["j", "12", "bob"], "object": None}
     server.answers.put(says({"kind": "Table", "metadata": {}, "columnDefinitions": columns, "rows": [row]}))
     names, rows = server.api().table(BATCHJOBS, fields="status.jobId=12")
-    assert (names, rows) == (["Name", "Id"], [(["j", "12"], "bob", "j")])
+    assert (names, rows) == (["Name", "Id", "Namespace"], [(["j", "12", "bob"], "bob", "j")])
     assert "as=Table" in server.seen[0][2]["Accept"]
+    assert "includeObject=None" in server.seen[0][1]
+
+
+def test_table_of_all_namespaces_by_an_older_definition_reads_names_from_metadata(server: Server) -> None:
+    columns = [{"name": "Name", "type": "string"}, {"name": "Id", "type": "string"}]
+    table = {"kind": "Table", "metadata": {}, "columnDefinitions": columns}
+    row = {"cells": ["j", "12"], "object": None}
+    server.answers.put(says({**table, "rows": [row]}))
+    server.answers.put(says({**table, "rows": [{**row, "object": {"metadata": {"name": "j", "namespace": "bob"}}}]}))
+    names, rows = server.api().table(BATCHJOBS, fields="status.jobId=12")
+    assert (names, rows) == (["Name", "Id"], [(["j", "12"], "bob", "j")])
+    assert "includeObject=Metadata" in server.seen[1][1]
+
+
+def test_table_of_the_history_reads_names_from_metadata(server: Server) -> None:
+    columns = [{"name": "Name", "type": "string"}]
+    row = {"cells": ["j"], "object": {"metadata": {"name": "j", "namespace": "bob"}}}
+    server.answers.put(says({"kind": "Table", "metadata": {}, "columnDefinitions": columns, "rows": [row]}))
+    assert server.api().table(ENDED_JOBS) == (["Name"], [(["j"], "bob", "j")])
     assert "includeObject=Metadata" in server.seen[0][1]
 
 
