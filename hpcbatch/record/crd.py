@@ -121,18 +121,11 @@ def _spec_schema(cls: type[JobSpec]) -> Json:
     schema = struct_schema(stored_fields(cls))
     properties = schema.pop("properties") | _object_only("spec")
     properties[ALTERATION] = _alteration_schema(cls)
-    required = schema["required"]
-    closed = [name for name in properties if name not in open_fields(cls)]
     opened = ", ".join(name for name in properties if name in open_fields(cls))
     return {
         "description": f"What was requested. Only these may change after submission: {opened}.",
         **schema,
         "x-kubernetes-validations": [
-            {
-                "rule": " &&\n".join(_unchanged(name, name in required) for name in closed),
-                "message": "what was submitted does not change; hold, deleteRequested and the requests may",
-                "reason": "FieldValueForbidden",
-            },
             {
                 "rule": f"self.chunks.map(chunk, chunk.count).sum() <= {MAX_CHUNKS}",
                 "message": f"a job has at most {MAX_CHUNKS} chunks",
@@ -149,12 +142,6 @@ def _spec_schema(cls: type[JobSpec]) -> Json:
         ],
         "properties": properties,
     }
-
-
-def _unchanged(name: str, is_required: bool) -> str:
-    """The CEL term for an immutable field. As an optional (`self.?name`) it would cost too much."""
-    same = f"self.{name} == oldSelf.{name}"
-    return same if is_required else f"(has(self.{name}) ? has(oldSelf.{name}) && {same} : !has(oldSelf.{name}))"
 
 
 def _alteration_schema(cls: type[JobSpec]) -> Json:

@@ -20,7 +20,14 @@ _VERSION_LABEL = "app.kubernetes.io/version"
 _DEFAULT_LEASE_S = 15
 _HAND_OVER_S = 6.0
 """A controller that stands by looks at the Lease every 2 s."""
-POLICIES = ("hpcbatch-batchjobs", "hpcbatch-submissions", "hpcbatch-streams", "hpcbatch-nodes", "hpcbatch-keep-records")
+POLICIES = (
+    "hpcbatch-batchjobs",
+    "hpcbatch-submissions",
+    "hpcbatch-submitted",
+    "hpcbatch-streams",
+    "hpcbatch-nodes",
+    "hpcbatch-keep-records",
+)
 """The ValidatingAdmissionPolicies of deploy/; each has a binding."""
 
 

@@ -14,6 +14,7 @@ from hpcbatch.model.state import JobState
 from hpcbatch.model.text import UNPRINTABLE
 from hpcbatch.record import crd
 from hpcbatch.record.crd import SCHEMA_ANNOTATION, SCHEMA_VERSION
+from hpcbatch.record.fields import open_fields
 
 FILE = Path(__file__).parents[3] / "deploy/crd/batchjobs.yaml"
 CRD = yaml.safe_load(FILE.read_text())
@@ -77,17 +78,20 @@ _LATER = {
 
 
 def test_what_may_change_after_submission() -> None:
-    """The API server's rule names every other field, present or not."""
-    spec = SCHEMA["properties"]["spec"]
-    terms = []
-    for name in spec["properties"]:
-        if name in spec["required"]:
-            terms.append(f"self.{name} == oldSelf.{name}")
-        elif name not in _LATER:
-            terms.append(
-                f"(has(self.{name}) ? has(oldSelf.{name}) && self.{name} == oldSelf.{name} : !has(oldSelf.{name}))"
-            )
-    assert spec["x-kubernetes-validations"][0]["rule"].replace("\n", " ") == " && ".join(terms)
+    """The policy names what may; it refuses every other field that comes, goes, or changes (tests/cluster)."""
+    policies = yaml.safe_load_all((FILE.parents[1] / "keep-records.yaml").read_text())
+    (policy,) = [
+        one for one in policies if one["metadata"]["name"] == "hpcbatch-submitted" and "variables" in one["spec"]
+    ]
+    variables = {one["name"]: one["expression"] for one in policy["spec"]["variables"]}
+    assert {*re.findall(r"'(\w+)'", variables["open"])} == _LATER == open_fields()
+    assert {*SCHEMA["properties"]["spec"]["properties"]} > _LATER
+
+
+def test_the_rules_of_the_definition_read_few_fields() -> None:
+    """They are evaluated with each status, and the API server takes 20 us for a field of such an object."""
+    rules = [one["rule"] for one in SCHEMA["properties"]["spec"]["x-kubernetes-validations"]]
+    assert sum(len(re.findall(r"(?:self|oldSelf)\.\w+", rule)) for rule in rules) <= 10
 
 
 def test_every_text_and_list_of_the_spec_has_a_bound() -> None:
