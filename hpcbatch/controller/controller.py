@@ -83,12 +83,14 @@ class Controller:
         prepare_site: Callable[[SiteConfig], None] = lambda _: None,
         shard: str | None = None,
         makes_pods: bool = True,
+        workers: int = _WORKERS,
         settle: Callable[[], None] = lambda: None,
     ) -> None:
         """`defaults` fill the gaps of the site's configuration; `prepare_site` is called before a new one takes effect.
         Without a `history` ended jobs stay BatchJobs for as long as the site keeps them; without `read_log` running
         jobs show no usage. `shard`: it has the jobs of that shard's queues only, see Shard.
         Without `makes_pods` another job controller makes the pods also where the site's scheduler is not Volcano.
+        `workers`: so many jobs are looked at together; most of that time is the API's answers.
         `settle` is called before a mail or a job for the history leaves: it returns when the API has all writes for
         good, and may raise ApiError.
         """
@@ -252,7 +254,7 @@ class Controller:
             self._batchjobs,
         )
         self._threads = [
-            threading.Thread(target=self._work, name=f"batchjobs-{n}", daemon=True) for n in range(_WORKERS)
+            threading.Thread(target=self._work, name=f"batchjobs-{n}", daemon=True) for n in range(workers)
         ]
         self._stopping = threading.Event()
         sweeper = Sweeper(api, self._sites, self._batchjobs, self._namespaces, self._stopping)

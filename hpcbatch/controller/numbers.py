@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable
 
 from hpcbatch.api.names import SYSTEM_NAMESPACE
@@ -25,23 +26,42 @@ class JobNumbers:
         """`highest_ended` returns the highest number of the jobs that are no BatchJobs any more."""
         self._api, self._highest_ended = api, highest_ended
         self._lock = threading.Lock()
+        self._counting = threading.Lock()
+        self.waiting = 0
+        """Threads that want one number each, and have none yet."""
+        self._taken: deque[int] = deque()
+        """Numbers for these."""
         self._counter: Object | None = None  # as we last wrote it, which saves a read before each write
 
     def take(self) -> int:
-        """The next number. Raises ApiError if it cannot be written."""
-        return self.take_many(1)[0]
+        """The next number; threads that ask while one is written share the next write. Raises ApiError if it cannot be
+        written.
+        """
+        with self._counting:
+            self.waiting += 1
+        with self._lock:
+            try:
+                if not self._taken:
+                    self._taken.extend(self._write(self.waiting))
+                return self._taken.popleft()
+            finally:
+                with self._counting:
+                    self.waiting -= 1
 
     def take_many(self, count: int) -> range:
         """The next numbers, by one write."""
         with self._lock:
-            for _ in range(_TRIES):
-                counter, self._counter = self._counter, None  # kept only if the write succeeds
-                try:
-                    self._counter = self._next(counter or self._read(), count)
-                except (ConflictError, AlreadyExistsError, NotFoundError):
-                    continue
-                last = int(self._counter["data"]["last"])
-                return range(last - count + 1, last + 1)
+            return self._write(count)
+
+    def _write(self, count: int) -> range:
+        for _ in range(_TRIES):
+            counter, self._counter = self._counter, None  # kept only if the write succeeds
+            try:
+                self._counter = self._next(counter or self._read(), count)
+            except (ConflictError, AlreadyExistsError, NotFoundError):
+                continue
+            last = int(self._counter["data"]["last"])
+            return range(last - count + 1, last + 1)
         raise ApiError(409, "Conflict", f"ConfigMap {SYSTEM_NAMESPACE}/{_NAME} keeps changing: no job number to be had")
 
     def _read(self) -> Object:

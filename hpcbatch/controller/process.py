@@ -37,6 +37,8 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _TICK_S = 0.25
 _CREDENTIALS_S = 10.0
 _LAST_WRITES_S = 5.0
+_WORKERS = 8
+"""Each request to an API server that has much to do takes tens of milliseconds."""
 """How long pending writes may take at the end. We keep the Lease until they are done."""
 
 
@@ -155,6 +157,7 @@ class Process:
             is_history_served=self._is_history_served,
             read_log=HttpApi(self._connection).log_end,
             shard=self._shard,
+            workers=_WORKERS,
         )
         threading.Thread(target=self._start, args=(self._controller,), name="start", daemon=True).start()
 
