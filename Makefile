@@ -6,7 +6,8 @@
 # make test-web: the page for the queue in headless Chromium, which it gets from Debian (300 MB; three minutes).
 # make test-prometheus: metrics, alerts and dashboard in a real Prometheus, which it builds (Go; the first time four minutes).
 # make test-clients: programs of others, unmodified, from their registries (docs/clients.md; 1.7 GB).
-# make test-templates: scripts of `hpcbatch new` with Ray and TensorFlow from PyPI, PyTorch from Debian (2 GB).
+# make test-templates: scripts of `hpcbatch new` with Ray and TensorFlow from PyPI, PyTorch from Debian (2 GB), and with
+# DeepSpeed and Horovod, which it compiles (ten minutes the first time).
 # make test-slurm-suite SOURCE=DIR: Slurm's own tests, of the source tree DIR (docs/slurm-suite.md; half an hour).
 # All install what they need into .venv, in the versions and with the hashes of requirements/, and as root Debian's packages.
 # make lock: those versions anew. make audit: bills of materials, and known vulnerabilities.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -28,15 +29,27 @@ def python_of(client: str, requirements: Path = REQUIREMENTS) -> Path:
 def _install(client: str, requirements: Path) -> str:
     """What pip says where it fails; "" when the environment is there."""
     wanted = (requirements / f"{client}.txt").read_text()
+    return made(client, wanted, [sys.executable, "-m", "venv", "--clear"], [pip_install(client, *wanted.split())])
+
+
+def pip_install(client: str, *arguments: str) -> list[str]:
+    """The command that installs into the client's environment."""
+    python = CLIENTS / client / "bin/python"
+    return [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *arguments]
+
+
+def made(client: str, wanted: str, venv: Sequence[str], commands: Sequence[Sequence[str]]) -> str:
+    """Make the client's environment by `venv` and `commands`, unless there is one of what is `wanted`.
+    What the one that fails says; "" when the environment is there.
+    """
     home = CLIENTS / client
-    python, installed = home / "bin/python", home / "installed.txt"
+    installed = home / "installed.txt"
     if installed.exists() and installed.read_text() == wanted:
         return ""
-    subprocess.run([sys.executable, "-m", "venv", "--clear", str(home)], check=True)
-    install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *wanted.split()]
-    done = subprocess.run(install, capture_output=True, text=True, check=False)
-    if done.returncode:
-        return done.stderr.strip().splitlines()[-1]
+    for command in ([*venv, str(home)], *commands):
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            return (done.stderr.strip() or done.stdout.strip()).splitlines()[-1]
     installed.write_text(wanted)
     return ""
 

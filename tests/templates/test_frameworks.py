@@ -1,7 +1,7 @@
-"""Ray and TensorFlow from PyPI, PyTorch from Debian, over two nodes, by the scripts of `hpcbatch new` as they are.
+"""Ray and TensorFlow from PyPI, PyTorch from Debian, DeepSpeed and Horovod compiled against that one, over two nodes,
+by the scripts of `hpcbatch new` as they are.
 
-PyPI has PyTorch only with gigabytes of CUDA; Debian's is made for CPUs. DeepSpeed wants the one of PyPI, and Horovod
-comes only as sources: what these templates start is played in tests/conformance/test_new.py.
+PyPI has PyTorch only with gigabytes of CUDA; Debian's, 1.13, is made for CPUs.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import pytest
 
 from tests.clients.install import python_of
 from tests.conformance.site import Site
-from tests.conformance.test_new import DIALECTS, ended
-from tests.templates.install import REQUIREMENTS
+from tests.conformance.test_new import DIALECTS, ended, output
+from tests.templates.install import DEBIAN_PYTHON, REQUIREMENTS, python_with
 
 LIMIT_S = 300
 """The frameworks take seconds to be loaded, on a busy machine a minute."""
@@ -84,16 +84,45 @@ gradient = next(model.parameters()).grad  # 8 and 16: of both processes the mean
 print(f"mean over {dist.get_world_size()} is {gradient.mean().item()}", flush=True)
 dist.barrier()
 """
-_PYTHON = "/usr/bin/python3"
+DEEPSPEED = """\
+import deepspeed
+import torch
+
+deepspeed.init_distributed(dist_backend="gloo")
+rank, world = torch.distributed.get_rank(), torch.distributed.get_world_size()
+model = torch.nn.Linear(4, 1, bias=False)
+torch.nn.init.zeros_(model.weight)
+config = {"train_micro_batch_size_per_gpu": 1, "optimizer": {"type": "SGD", "params": {"lr": 1.0}}}
+engine, *_ = deepspeed.initialize(model=model, model_parameters=model.parameters(), config=config)
+loss = engine(torch.full((1, 4), rank + 1.0)).sum()
+engine.backward(loss)
+engine.step()  # by 1, 2, 3 and 4: of all processes the mean
+print(f"step over {world} is {-model.weight.mean().item()}", flush=True)
+torch.distributed.barrier()
+"""
+HOROVOD = """\
+import horovod.torch as hvd
+import torch
+
+hvd.init()
+model = torch.nn.Linear(4, 1, bias=False)
+torch.nn.init.zeros_(model.weight)
+hvd.broadcast_parameters(model.state_dict(), root_rank=0)
+optimizer = hvd.DistributedOptimizer(torch.optim.SGD(model.parameters(), lr=1.0), model.named_parameters())
+loss = model(torch.full((1, 4), hvd.rank() + 1.0)).sum()
+loss.backward()
+optimizer.step()
+print(f"step over {hvd.size()} is {-model.weight.mean().item()}, local rank {hvd.local_rank()}", flush=True)
+"""
 
 
 def torchrun() -> str:
     """Debian's. Skips the case loudly where it is not installed."""
-    has = subprocess.run([_PYTHON, "-c", "import torch"], capture_output=True, text=True, check=False)
+    has = subprocess.run([DEBIAN_PYTHON, "-c", "import torch"], capture_output=True, text=True, check=False)
     if has.returncode:
-        pytest.skip(f"{_PYTHON} has no PyTorch (Debian's python3-torch): {has.stderr.strip().splitlines()[-1]}")
+        pytest.skip(f"{DEBIAN_PYTHON} has no PyTorch (Debian's python3-torch): {has.stderr.strip().splitlines()[-1]}")
     # PyTorch 1.13 reads its own defaults, 0, as nothing with the enumerations of Python 3.11
-    return f"{_PYTHON} -m torch.distributed.run --redirects 1 --tee 1"
+    return f"{DEBIAN_PYTHON} -m torch.distributed.run --redirects 1 --tee 1"
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -136,3 +165,40 @@ def test_tensorflow(site: Site, dialect: str) -> None:
     )
     assert code == 0, text
     assert text.count("sum over 2 is 4.0\n") == 2, text
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_deepspeed(site: Site, dialect: str) -> None:
+    launcher = python_with("deepspeed").with_name("deepspeed")
+    site.script("train.py", DEEPSPEED)
+    given = ("--nodes", "2", "--processes-per-node", "2", "--mem", "2G", "--deepspeed", str(launcher), "train.py")
+    code, text = ended(site, "deepspeed", dialect, *given, limit_s=LIMIT_S)
+    assert code == 0, text
+    assert text.count("step over 4 is 2.5") == 4, text
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_horovod(site: Site, dialect: str) -> None:
+    python = python_with("horovod")
+    site.script("train.py", HOROVOD)
+    given = ("--nodes", "2", "--processes-per-node", "2", "--mem", "2G", "--python", str(python), "train.py")
+    code, text = ended(site, "horovod", dialect, *given, limit_s=LIMIT_S)
+    assert code == 0, text
+    for local in range(2):
+        assert text.count(f"step over 4 is 2.5, local rank {local}") == 2, text
+
+
+def test_deepspeed_that_failed_on_one_node(site: Site) -> None:
+    """A terminated launcher of DeepSpeed leaves what it started; sshd does too. Nothing is left on either node."""
+    launcher = python_with("deepspeed").with_name("deepspeed")
+    site.script("sleepy.py", "import os, sys, time\nsys.exit(3) if os.environ['RANK'] == '1' else time.sleep(300)\n")
+    given = ("--nodes", "2", "--mem", "2G", "--deepspeed", str(launcher), "sleepy.py")
+    site.run("hpcbatch", "new", "deepspeed", "--dialect", "pbs", "-o", "inner.pbs", *given)
+    directives = [line for line in site.read("inner.pbs").splitlines() if line.startswith("#PBS")]
+    outer = ['cd "$PBS_O_WORKDIR" || exit', "bash inner.pbs", "echo code $?", "sleep 2"]
+    outer += ['for host in $(sort -u "$PBS_NODEFILE"); do ssh "$host" "pgrep -fc [s]leepy.py"; done', "true"]
+    site.script("outer.pbs", "\n".join(["#!/bin/bash", *directives, "#PBS -N made", *outer, ""]))
+    job = site.qsub("-V", "outer.pbs")
+    site.wait_end(job, LIMIT_S)
+    text = output(site, "made", "pbs", job)
+    assert text.endswith("deepspeed ended with exit code 3 on one of the nodes\ncode 3\n0\n0\n"), text
