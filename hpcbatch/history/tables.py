@@ -22,7 +22,9 @@ _NAME = Column("Name", "string", ".metadata.name", {}, 0, "Of the BatchJob")
 
 @cache
 def columns() -> tuple[Column, ...]:
-    """Name and the columns of the BatchJob's definition, without Age: here only the end of a job matters."""
+    """Name and the columns of the BatchJob's definition, without Age: here only the end of a job matters; and without
+    Namespace.
+    """
     return (_NAME, *(column for column in COLUMNS if column.type in _FITS))
 
 
