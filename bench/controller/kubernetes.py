@@ -32,6 +32,8 @@ class Found(NamedTuple):
     kills: int
     memory_mib: Sequence[float]
     """Of the controllers together, now and then."""
+    placed: int
+    """Jobs that got nodes."""
     there: int
     moved: int
     """Jobs in the API, and in PostgreSQL, after the last submission."""
@@ -51,10 +53,8 @@ def main(rate: float = RATE, seconds: float = SECONDS, *, kills: bool = True) ->
     tell(found.calls, seconds)
     print("CPU:", ", ".join(f"{name} {spent_s:.0f} s" for name, spent_s in found.cpu_s.items()))
     print(f"etcd's file has {found.etcd_mib:.0f} MiB; {found.there} jobs are there, {found.moved} in PostgreSQL")
-    print(
-        f"{found.kills} controllers killed; {found.lost} jobs lost, {found.doubled} numbers given twice, {found.untold}"
-    )
-    print("jobs with a number that nobody was told")
+    print(f"{found.placed} jobs got nodes; {found.kills} controllers were killed; {found.lost} jobs are lost")
+    print(f"{found.doubled} numbers were given twice; {found.untold} jobs have a number that nobody was told")
     tell_memory(found.memory_mib)
 
 
@@ -77,6 +77,7 @@ def overload(rate: float, seconds: float, kill_s: tuple[float, float] = KILL_S) 
         calls=calls,
         kills=pair.kills,
         memory_mib=pair.memory_mib,
+        placed=len(running.volcano.placed),
         there=len(there),
         moved=len(moved),
         lost=len(told - uids.keys()),
