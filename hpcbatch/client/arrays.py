@@ -20,7 +20,7 @@ from hpcbatch.model.array import MAX_OWN
 from hpcbatch.model.indices import Indices
 from hpcbatch.model.members import by_array, unended
 from hpcbatch.model.row import JobRow
-from hpcbatch.record.rows import row_from_cells, row_of
+from hpcbatch.record.rows import row_of
 from hpcbatch.record.state import state_of
 from hpcbatch.typed import TYPE_CHECKING, Any
 
@@ -43,9 +43,10 @@ def own_rows(api: TableApi, array: JobRow, wanted: Indices | None = None, *, end
         return {}
     if len(candidates) <= _FEW:
         names = (f"{array.object_name}-{index}" for index in candidates)
-        found = [row for name in names for row in _rows(api, array, fields=f"metadata.name={name}")]
+        found = [row for name in names for row in listing.rows_in(api, array.namespace, fields=f"metadata.name={name}")]
     else:
-        found = _rows(api, array, labels=_label(array), fields="" if ended else listing.UNFINISHED)
+        fields = "" if ended else listing.UNFINISHED
+        found = listing.rows_in(api, array.namespace, labels=_label(array), fields=fields)
     own = by_array(found).get(array.job_id, {})
     missing = [index for index in candidates & over if index not in own]
     if missing:
@@ -79,13 +80,6 @@ def _moved(api: TableApi, array: JobRow, members: list[int]) -> dict[int, JobRow
 
 def _label(array: JobRow) -> str:
     return f"{ARRAY_ID_LABEL}={array.job_id}"
-
-
-def _rows(api: TableApi, array: JobRow, *, labels: str = "", fields: str = "") -> list[JobRow]:
-    columns, rows = api.table(BATCHJOBS, array.namespace, labels=labels, fields=fields)
-    places = {name: index for index, name in enumerate(columns)}
-    found = (row_from_cells(places, row.cells, row.namespace, row.name) for row in rows)
-    return [row for row in found if row is not None]
 
 
 def check_known(array: JobRow, members: Indices) -> None:

@@ -41,6 +41,7 @@ from hpcbatch.controller.refused_pods import RefusedPods
 from hpcbatch.controller.requests import Requests
 from hpcbatch.controller.reservation_desk import ReservationDesk
 from hpcbatch.controller.routes import Routes
+from hpcbatch.controller.row_texts import RowTexts
 from hpcbatch.controller.runs import Runs
 from hpcbatch.controller.set_aside import SetAside, unmarked
 from hpcbatch.controller.shard import Shard
@@ -184,6 +185,7 @@ class Controller:
             mailer=self.mailer,
             wake=self.work.add,
         )
+        self._row_texts = RowTexts(api, self._own_writes.add)
         self._routes = Routes(api, self._intake, self._sites, self._own_writes.add)
         exchanges = Exchanges(self._batchjobs, self._plan.exact_rank, wake=self.work.add)
         self._requests = Requests(self._intake, self._sites, exchanges)
@@ -478,6 +480,8 @@ class Controller:
             # now, not with its event: those of its Volcano Job and pods may come before
             self._by_number[obj["status"]["jobId"]] = key
         admitted = Admitted(obj, unmarked(record_of(obj)))
+        if self._row_texts.renew(admitted):
+            return None
         self.mailer.look(obj, admitted.record)
         if admitted.record.status.state.is_final:
             return self._ended.reconcile(admitted)

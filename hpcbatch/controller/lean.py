@@ -15,14 +15,19 @@ _UNREAD_OF_NODES: Final = ("images", "volumesAttached", "volumesInUse")
 
 
 def lean(resource: Resource, obj: Object) -> Object:
-    """`obj`, which nobody else has yet, without managedFields, which take as much as all the rest, and nodes without
-    their images. The record of a job that waits or is over stays for long: for 0.1 ms it takes a third of the memory.
+    """`obj`, which nobody else has yet, without managedFields, which take as much as all the rest, nodes without their
+    images, and records without what only listings read. The record of a job that waits or is over stays for long: for
+    0.1 ms it takes a third of the memory.
     """
     obj["metadata"].pop("managedFields", None)
     if resource == NODES:
         for name in _UNREAD_OF_NODES:
             obj.get("status", {}).pop(name, None)
-    return compact_object(obj) if resource == BATCHJOBS and _rests(obj.get("status", {})) else obj
+    if resource != BATCHJOBS:
+        return obj
+    status = obj.get("status") or {}
+    status.pop("row", None)
+    return compact_object(obj) if _rests(status) else obj
 
 
 def _rests(status: Object) -> bool:

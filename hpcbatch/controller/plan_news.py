@@ -16,6 +16,8 @@ _SHOWN: Final = frozenset(
         "maxRssBytes",
         "message",
         "reason",
+        "row",
+        "rowMark",
         "runCount",
         "sessionId",
         "state",

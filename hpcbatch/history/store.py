@@ -23,6 +23,7 @@ _MICROSECOND = timedelta(microseconds=1)
 _AT_ONCE = 1000
 _T = TypeVar("_T")
 _NOT_KEPT = ("managedFields", "finalizers")
+_IN_CELLS = ("row", "rowMark")
 
 # Times are microseconds since 1970. `began` is the start of a job that never started: its end.
 # `cells` is the job as a row of a listing, ready to be sent; `cells_of` identifies its columns.
@@ -266,8 +267,11 @@ def end_of(job: Object) -> datetime:
 
 def _row(job: Object) -> tuple[object, ...]:
     metadata, status = job["metadata"], job["status"]
-    kept = {key: value for key, value in metadata.items() if key not in _NOT_KEPT}
-    body = json.dumps(job | {"metadata": kept}, separators=(",", ":")).encode()
+    kept = {
+        "metadata": {key: value for key, value in metadata.items() if key not in _NOT_KEPT},
+        "status": {key: value for key, value in status.items() if key not in _IN_CELLS},
+    }
+    body = json.dumps(job | kept, separators=(",", ":")).encode()
     ended = _micros(end_of(job))
     began = _micros(parse_rfc3339(status["startTime"])) if status.get("startTime") else ended
     summary: Object = status.get("summary") or {}

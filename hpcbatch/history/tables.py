@@ -1,4 +1,4 @@
-"""The Table form of the history: the BatchJob's own printer columns, so that both are read alike."""
+"""The Table form of the history: a column for each value that listings show, so that both are read alike."""
 
 from __future__ import annotations
 
@@ -22,9 +22,7 @@ _NAME = Column("Name", "string", ".metadata.name", {}, 0, "Of the BatchJob")
 
 @cache
 def columns() -> tuple[Column, ...]:
-    """Name and the columns of the BatchJob's definition, without Age: here only the end of a job matters; and without
-    Namespace.
-    """
+    """Name and the columns of listings, without Age: here only the end of a job matters."""
     return (_NAME, *(column for column in COLUMNS if column.type in _FITS))
 
 
@@ -56,5 +54,5 @@ def _definition(column: Column) -> Object:
         "type": column.type,
         "format": "name" if column.name == "Name" else "",
         "description": column.description or column.name,
-        "priority": 0 if column.name == "Ended" else column.priority,
+        "priority": 0 if column.name == "Ended" or column.priority == 0 else 1,
     }

@@ -139,7 +139,7 @@ def is_reservations_queue(queue: str) -> bool:
 
 
 class Column(NamedTuple):
-    """A printer column of the BatchJob, and the fields of JobRow that are read from its cells."""
+    """A value of the BatchJob that listings show, and the fields of JobRow that are read from its cells."""
 
     name: str
     type: str
@@ -148,8 +148,10 @@ class Column(NamedTuple):
     """Path of the value in the BatchJob: `.status.owner`."""
     reads: Mapping[str, Callable[[Any], Any]]
     """Fields of the JobRow, each with its conversion of a cell; the cell is None if the record has no value."""
-    priority: int = 1
-    """0: `kubectl get` shows it without `-o wide`."""
+    priority: int | None = None
+    """Of the definition's printer column: 0: `kubectl get` shows it; 1: `kubectl get -o wide` does. None: it has none
+    of its own, and stands in ROW.
+    """
     description: str = ""
 
 
@@ -231,8 +233,8 @@ COLUMNS: Final = (
         {"hosts": _nodes, "cpus_per_host": _cpus_per_host},
         description="Nodes in order of the pods with their CPUs",
     ),
-    Column("Submitted", "string", ".metadata.creationTimestamp", {"submit_time": parse_time}),
-    Column("Eligible", "string", ".status.eligibleTime", {"eligible_time": parse_time}),
+    Column("Submitted", "string", ".metadata.creationTimestamp", {"submit_time": parse_time}, 1),
+    Column("Eligible", "string", ".status.eligibleTime", {"eligible_time": parse_time}, 1),
     Column("Started", "string", ".status.startTime", {"start_time": parse_time}),
     Column("Ended", "string", ".status.endTime", {"end_time": parse_time}),
     Column("Begin", "string", ".status.summary.beginTime", {"begin_time": parse_time}),
@@ -243,7 +245,7 @@ COLUMNS: Final = (
     Column("WorkDir", "string", ".status.workDir", {"work_dir": _text}),
     Column("Command", "string", ".spec.scriptPath", {"command": _text}),
     Column("Session", "integer", ".status.sessionId", {"session_id": _same}),
-    Column("Message", "string", ".status.message", {"message": _text}),
+    Column("Message", "string", ".status.message", {"message": _text}, 1),
     Column("TresPerNode", "string", ".spec.attributes.tres_per_node", {"tres_per_node": _text}),
     Column("TresPerJob", "string", ".spec.attributes.tres_per_job", {"tres_per_job": _text}),
     Column("TresPerTask", "string", ".spec.attributes.tres_per_task", {"tres_per_task": _text}),
@@ -277,15 +279,16 @@ COLUMNS: Final = (
     Column("ArrayFailed", "string", ".status.array.failed", {"array_failed": _indices}),
     Column("ArrayDeleted", "string", ".status.array.deleted", {"array_deleted": _indices}),
     Column("ArrayLimit", "integer", ".status.array.limit", {"array_limit": _same}),
-    Column("ArrayHeld", "string", ".spec.arrayRequest.held", {"array_held": _text}),
+    Column("ArrayHeld", "string", ".spec.arrayRequest.held", {"array_held": _text}, 1),
     Column(
         "Planned",
         "string",
         ".status.plannedStart",
         {"planned_start": parse_time},
-        description="When it is expected to start",
+        1,
+        "When it is expected to start",
     ),
-    Column("Rank", "integer", ".status.rank", {"rank": _same}),
+    Column("Rank", "integer", ".status.rank", {"rank": _same}, 1),
     Column("PlaceOf", "integer", ".status.order.number", {"place_of": _number}),
     Column("OtherQueues", "string", ".status.summary.otherQueues", {"other_queues": _names}),
     Column("PlannedNodes", "string", ".status.plannedNodes", {"planned_nodes": _names}),
@@ -300,12 +303,23 @@ COLUMNS: Final = (
     Column("Dialect", "string", ".spec.dialect", {"dialect": _text}),
     Column("Server", "string", ".spec.server", {"server": lambda cell: cell or "localhost"}),
 )
-"""In the order of the definition's additionalPrinterColumns, from which every listing is made."""
+"""All that listings are made from, in the order of the history's table, which has a column for each."""
 
-NAMESPACE: Final = Column(NAMESPACE_COLUMN, "string", ".metadata.namespace", {})
-"""The definition's last column, for listings of all namespaces: with it rows need no metadata beside their cells, whose
-managedFields are as large as all else. The history's rows have no managedFields, and do without it.
+IN_ROW: Final = tuple(column for column in COLUMNS if column.priority is None)
+
+ROW: Final = Column("Row", "string", ".status.row", {}, 1, "What else listings show of it, as JSON")
+"""The cells of IN_ROW. Each column of a row costs the API server 2 us of CPU, so that a listing with a column for each
+value takes it three times as long. What differs among jobs that wait and were submitted alike has a column of its own:
+their texts here are one in memory. So has what other writes than that of a whole status change.
 """
+
+NAMESPACE: Final = Column(NAMESPACE_COLUMN, "string", ".metadata.namespace", {}, 1)
+"""For listings of all namespaces: with it rows need no metadata beside their cells, whose managedFields are as large as
+all else. The history's rows have no managedFields, and do without it.
+"""
+
+PRINTED: Final = (*(column for column in COLUMNS if column.priority is not None), ROW, NAMESPACE)
+"""The definition's additionalPrinterColumns, in order."""
 
 
 class NodeRow(NamedTuple):

@@ -14,6 +14,7 @@ from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.model.stored import Json, attributes_from_json, stored_fields, struct_to_json
 from hpcbatch.model.text import printable_tree
+from hpcbatch.record.cells import row_mark, row_text
 from hpcbatch.record.fields import COMPUTED, OBJECT_ONLY
 from hpcbatch.record.rows import UNREADABLE, unreadable
 from hpcbatch.typed import Any, Final
@@ -53,9 +54,20 @@ def full_status_to_json(record: JobRecord, *, volcano_job: str = "") -> Json:
     for part in COMPUTED:
         if (value := part.of(record)) is not None:
             body[part.json] = part.kind.to_json(value)
+    body |= row_to_json(record)
     if volcano_job:
         body["volcanoJob"] = volcano_job
     return body
+
+
+def row_to_json(record: JobRecord) -> Json:
+    """The part of its status that only listings read."""
+    return {"row": row_text(record), "rowMark": row_mark()}
+
+
+def has_row(obj: Json) -> bool:
+    """Whether an admitted BatchJob has that part as this version writes it."""
+    return bool(obj["status"].get("rowMark") == row_mark())
 
 
 def record_from(obj: Json) -> JobRecord:
@@ -129,7 +141,9 @@ def _record(obj: Json, *, is_shown: bool) -> JobRecord:
 @cache
 def _not_read() -> frozenset[str]:
     """What a status has beside the fields of JobStatus: above all the number, in which jobs differ."""
-    return frozenset({part.json for part in COMPUTED} - {part.json for part in stored_fields(JobStatus)})
+    return frozenset(
+        {*(part.json for part in COMPUTED), *OBJECT_ONLY["status"]} - {part.json for part in stored_fields(JobStatus)}
+    )
 
 
 def _unchanged(value: Any, _: str) -> Any:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from operator import attrgetter
 
 from hpcbatch.model.record import JobRecord, JobStatus
-from hpcbatch.model.row import Column
+from hpcbatch.model.row import IN_ROW, Column
 from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.stored import TIME, Kind, stored_fields
 from hpcbatch.record.fields import COMPUTED, OBJECT_ONLY
@@ -17,6 +18,7 @@ from hpcbatch.units import rfc3339
 _COMPUTED = {part.json: part for part in COMPUTED}
 _Shown = Callable[[Any], Any]
 _time_text = lru_cache(maxsize=4096)(rfc3339)  # of many jobs a second
+_spelled = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class _Plan(NamedTuple):
@@ -45,6 +47,20 @@ def cells_of(record: JobRecord, columns: Sequence[Column]) -> dict[str, Any]:
         for name, place, shown in steps
         if (value := values[place]) is not None
     }
+
+
+def row_text(record: JobRecord) -> str:
+    """The value of model.row.ROW; without what says nothing."""
+    cells = cells_of(record, IN_ROW)
+    return _spelled({name: cell for name, cell in cells.items() if cell is not None and cell != ""})
+
+
+@cache
+def row_mark() -> str:
+    """Distinguishes the texts of `row_text` from those of another version."""
+    from hashlib import sha256
+
+    return sha256(repr([(column.name, column.path) for column in IN_ROW]).encode()).hexdigest()[:8]
 
 
 def _plan(spec_class: type[JobSpec], status_class: type[JobStatus], columns: Sequence[Column]) -> _Plan:

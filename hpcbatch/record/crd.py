@@ -8,7 +8,7 @@ from __future__ import annotations
 from hpcbatch.model.array import Array
 from hpcbatch.model.chunk import MAX_CHUNKS
 from hpcbatch.model.record import JobStatus
-from hpcbatch.model.row import COLUMNS, NAMESPACE, Column
+from hpcbatch.model.row import PRINTED, Column
 from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.stored import Alterable, Json, described, integer, stored_fields, string, struct_schema
 from hpcbatch.record import GROUP, KIND, VERSION
@@ -16,7 +16,7 @@ from hpcbatch.record.fields import ALTERATION, ARRAY_LIMIT, COMPUTED, OBJECT_ONL
 from hpcbatch.typed import Any, Final
 
 SCHEMA_ANNOTATION: Final = "hpcbatch.io/schema"
-SCHEMA_VERSION: Final = 36
+SCHEMA_VERSION: Final = 37
 """The annotation's value; raised at each change of the definition, so that `hpcbatch check` recognizes an old one."""
 _HEAD = """\
 # The job record. What was requested stands in spec, what became of it in status; `qstat` and `squeue` are made from the
@@ -63,7 +63,7 @@ def as_yaml(head: str, body: Json) -> str:
 def definition(
     spec_class: type[JobSpec] = JobSpec,
     status_class: type[JobStatus] = JobStatus,
-    columns: tuple[Column, ...] = COLUMNS,
+    columns: tuple[Column, ...] = PRINTED,
 ) -> Json:
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
@@ -87,7 +87,7 @@ def definition(
                     "storage": True,
                     "subresources": {"status": {}},
                     "selectableFields": [{"jsonPath": ".status.jobId"}, {"jsonPath": ".status.state"}],
-                    "additionalPrinterColumns": [_printer_column(column) for column in (*columns, NAMESPACE)],
+                    "additionalPrinterColumns": [_printer_column(column) for column in columns],
                     "schema": {"openAPIV3Schema": _schema(spec_class, status_class)},
                 }
             ],

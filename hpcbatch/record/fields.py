@@ -141,6 +141,8 @@ OBJECT_ONLY: Final[Mapping[str, Mapping[str, ObjectField]]] = {
             Kind({"type": "object", "properties": {"code": ANY_TEXT.schema, "message": ANY_TEXT.schema}})
         ),
         "volcanoJob": ObjectField(ANY_TEXT),
+        "row": ObjectField(ANY_TEXT, description="What listings show beside the other printer columns, as JSON."),
+        "rowMark": ObjectField(ANY_TEXT, description="Which columns these are."),
         "cleaned": ObjectField(
             BOOLEAN,
             description="The ended job's pods and keys are gone; script and environment too, unless it may run again.",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 
 from hpcbatch.errors import HpcBatchError
-from hpcbatch.model.row import AS_IT_IS, COLUMNS, Column, JobRow
+from hpcbatch.model.row import AS_IT_IS, COLUMNS, ROW, Column, JobRow
 from hpcbatch.model.state import JobState, Reason
-from hpcbatch.model.text import printable
+from hpcbatch.model.text import printable, printable_tree
 from hpcbatch.typed import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ def row_from_cells(columns: Mapping[str, int], cells: Sequence[Any], namespace: 
     if found.get("Id") is None or found.get("State") is None:
         return None
     try:
+        if text := found.get(ROW.name):
+            found |= _in_row(text)
         return _row(found, namespace, object_name)
     except UNREADABLE as error:
         kept = {name: found[name] for name in _KEPT & found.keys()}
@@ -53,6 +56,22 @@ def row_from_cells(columns: Mapping[str, int], cells: Sequence[Any], namespace: 
             kept["State"] = next(iter(JobState))
         row = _row(kept, namespace, object_name)
         return row._replace(reason=Reason.BROKEN, message=unreadable(error))
+
+
+def _in_row(text: str) -> Mapping[str, Any]:
+    """The cells in ROW. Control characters that are written as escapes come to light here."""
+    cells = json.loads(text)
+    return {**(printable_tree(cells) if "\\" in text else cells)}
+
+
+def are_incomplete(columns: Mapping[str, int], rows: Iterable[Sequence[Any]]) -> bool:
+    """Whether one of the rows, as their cells, is of a record that a controller before ROW has written last. Then they
+    have to be made from whole records.
+    """
+    row, job_id = columns.get(ROW.name), columns.get("Id")
+    if row is None or job_id is None:
+        return False
+    return any(cells[row] is None and cells[job_id] is not None for cells in rows)
 
 
 def row_of(record: JobRecord) -> JobRow:

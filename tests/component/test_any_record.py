@@ -217,6 +217,24 @@ def test_any_record_the_definition_allows(rig: Rig, records: list[tuple[Object, 
     rig.check(there)
 
 
+@pytest.mark.parametrize(
+    ("command", "argv"),
+    [
+        ("qstat", ["-s"]),
+        ("qstat", ["-n"]),
+        ("squeue", ["-o", "%i %j %u %T %C %D %m %l %Z %V"]),
+        ("bjobs", ["-u", "all", "-o", "jobid job_name user stat slots sub_cwd"]),
+    ],
+)
+def test_listings_of_records_that_an_older_controller_has_written(rig: Rig, command: str, argv: list[str]) -> None:
+    rig.clear()
+    name = put_job(rig.registry, GOOD + 1, JobState.QUEUED).object_name
+    before = rig.show(command, argv)
+    rig.registry.patch(BATCHJOBS, name, {"status": {"row": None, "rowMark": None}}, NS, subresource="status")
+    assert rig.show(command, argv) == before
+    rig.registry.delete(BATCHJOBS, name, NS)
+
+
 NAMED: list[Any] = [
     {"beginTime": "0001-01-01T00:00:00Z"},
     {"beginTime": "0001-01-01T00:00:00+14:00"},

@@ -222,11 +222,11 @@ def test_tables(api: Cluster) -> None:
 
 def test_custom_table(api: Cluster) -> None:
     made = api.request("POST", BJ, batch_job(queue="main", walltimeSeconds=60)).json
-    made["status"] = {"state": "Queued", "walltimeSeconds": 60, "summary": {"name": "job"}}
+    made["status"] = {"state": "Queued", "rank": 60, "summary": {"name": "job"}}
     api.request("PUT", f"{BJ}/b/status", made)
     table = api.get(BJ, Accept=TABLE)
     cells = dict(zip([c["name"] for c in table["columnDefinitions"]], table["rows"][0]["cells"], strict=True))
-    assert (cells["Name"], cells["Job"], cells["State"], cells["Walltime"]) == ("b", "job", "Queued", 60)
+    assert (cells["Name"], cells["Job"], cells["State"], cells["Rank"]) == ("b", "job", "Queued", 60)
     assert cells["Age"].endswith("s")
     assert cells["Submitted"].endswith("Z")
 

@@ -36,6 +36,12 @@ def record(number: int, **status: Any) -> Object:
         ),
         pytest.param(NODES, {"metadata": {"name": "a"}}, {"metadata": {"name": "a"}}, id="a node without a status"),
         pytest.param(
+            BATCHJOBS,
+            {"metadata": {"name": "a"}, "status": {"state": "Running", "row": "{}", "rowMark": "7"}},
+            {"metadata": {"name": "a"}, "status": {"state": "Running", "rowMark": "7"}},
+            id="what listings read of a record",
+        ),
+        pytest.param(
             BATCHJOBS, {"metadata": {"resourceVersion": "7"}}, {"metadata": {"resourceVersion": "7"}}, id="a bookmark"
         ),
     ],

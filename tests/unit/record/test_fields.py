@@ -9,7 +9,7 @@ from hypothesis import Phase, find, given, settings
 from hpcbatch.dataclass import dataclass, field
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.record import JobRecord, JobStatus
-from hpcbatch.model.row import COLUMNS, Column
+from hpcbatch.model.row import PRINTED, Column
 from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.stored import NAME, Alterable, stored, stored_fields
 from hpcbatch.record import batchjob, crd
@@ -32,7 +32,7 @@ class Became(JobStatus):
     seen: str = field(default="", metadata=stored("seen", NAME))
 
 
-SHOWN = (*COLUMNS, Column("Late", "string", ".spec.late", {}), Column("Seen", "string", ".status.seen", {}))
+SHOWN = (*PRINTED, Column("Late", "string", ".spec.late", {}, 1), Column("Seen", "string", ".status.seen", {}, 1))
 VERSION = crd.definition(Asked, Became, SHOWN)["spec"]["versions"][0]
 SPEC, STATUS = (VERSION["schema"]["openAPIV3Schema"]["properties"][name] for name in ("spec", "status"))
 NEW = ("fixed", "late", "early", "free")
@@ -82,7 +82,7 @@ def test_alterations() -> None:
 def test_cells() -> None:
     spec = Asked(dialect=Dialect.PBS, name="x", late="b")
     record = JobRecord(job_id=1, namespace="n", object_name="o", spec=spec, status=Became(seen="c"), queue="q")
-    cells = cells_of(record, SHOWN)
+    cells = cells_of(record, SHOWN[-2:])
     assert (cells["Late"], cells["Seen"]) == ("b", "c")
 
 
