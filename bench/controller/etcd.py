@@ -89,6 +89,7 @@ def main(jobs: int = JOBS, rate: float = RATE, compaction_s: float = COMPACTION_
         fill(etcd, record, jobs, RECORDS)
         _tell(etcd, f"{RECORDS} records that stay, no history")
         fill(etcd, record, jobs + RECORDS, SURPLUS)
+        _wait_seen(api, record, jobs + RECORDS + SURPLUS)
         with _controller(api) as controller:
             _tell(etcd, f"{SURPLUS} more, and a controller", controller)
             wait_for(f"{RECORDS} records", lambda: etcd.count(_KEY) <= RECORDS, _LIMIT_S, every_s=1)
@@ -184,6 +185,22 @@ def _leave_jobs(etcd: Etcd, record: Object, jobs: int, rate: float) -> None:
 def fill(etcd: Etcd, record: Object, first: int, count: int) -> None:
     for begin in range(first, first + count, 100):
         etcd.put([_entry(record, number) for number in range(begin, min(begin + 100, first + count))])
+
+
+def _wait_seen(api: KubeApi, record: Object, number: int) -> None:
+    """Until the API server's cache has the record that was put into etcd last: more were put there in a second than it
+    takes of any changes.
+    """
+    metadata = ended_like(record, number)["metadata"]
+    path = f"{BATCHJOBS.path(metadata['namespace'], metadata['name'])}?resourceVersion=0"
+
+    def is_seen() -> bool:
+        try:
+            return bool(api.kubectl("get", "--raw", path))
+        except AssertionError:
+            return False
+
+    wait_for("an API server that knows all records", is_seen, 600, every_s=1)
 
 
 def _entry(record: Object, number: int) -> tuple[str, str]:
