@@ -234,6 +234,21 @@ def test_a_wide_job_is_not_overtaken() -> None:
     assert world.gate.take(wide) is None
 
 
+def test_who_may_start_by_a_plan_that_was_made_for_another_hears_of_it_at_once() -> None:
+    world = World()
+    first, waiting = full(world), [job(number) for number in range(5, 8)]
+    for one in waiting:
+        assert world.gate.take(one) is not None
+        world.written(one)
+    world.woken.clear()
+    for one in first[:2]:
+        world.put_pod(one, "n0", phase="Succeeded")
+    assert world.gate.take(waiting[0]) is None
+    assert world.woken == ["pbs-6"]
+    assert world.gate.take(waiting[2]) is not None
+    assert world.woken == ["pbs-6"], "once"
+
+
 def test_the_start_is_told_and_stays_while_it_is_about_right() -> None:
     world = World()
     full(world)
