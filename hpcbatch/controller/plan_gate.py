@@ -200,6 +200,10 @@ class PlanGate:
             self._changed.set()
             return self._told.why(record, site, self._behind.get(job_id))
 
+    def is_starting(self, job_id: str) -> bool:
+        """Whether the last plan lets the job start, or has; until it has ended. Takes no lock."""
+        return job_id in self._releases or job_id in self._preemptions or job_id in self._world.released
+
     def _may_release(self, job_id: str, site: SiteConfig) -> bool:
         return job_id in self._releases and site is self._planned_site and self._is_fresh
 
