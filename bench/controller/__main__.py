@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 
-from bench.controller import cost, etcd, kubernetes, lists, memory, overload, rows
+from bench.controller import cost, etcd, kubernetes, lists, memory, overload, rows, starts
 
-NAMES = ("cost", "memory", "overload", "kubernetes", "etcd", "lists", "rows")
+NAMES = ("cost", "memory", "overload", "kubernetes", "starts", "etcd", "lists", "rows")
 
 
 def main() -> None:
@@ -43,6 +43,8 @@ def main() -> None:
             lists.main()
         elif name == "rows":
             rows.main()
+        elif name == "starts":
+            starts.main()
         elif name == "kubernetes":
             kubernetes.main(asked.rate, asked.seconds, kills=not asked.no_kills)
         else:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import heapq
+import logging
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from itertools import cycle
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from hpcbatch.api.informer import Informer
 from hpcbatch.api.port import Api, Object, WatchEvent
@@ -16,6 +18,11 @@ from hpcbatch.api.resources import PODS, VOLCANO_JOBS
 from hpcbatch.errors import ConflictError, NotFoundError
 from hpcbatch.units import rfc3339
 from hpcbatch.volcano.job_objects import build_pod
+
+_LOG = logging.getLogger(__name__)
+_AT_ONCE = 8
+"""Jobs that are placed or ended together: a real API server takes its time for each request."""
+_T = TypeVar("_T")
 
 
 class _End(NamedTuple):
@@ -34,10 +41,11 @@ class PlacesAtOnce:
         self._ends: list[_End] = []
         self._changed = threading.Condition()
         self._is_stopping = False
+        self._pool = ThreadPoolExecutor(_AT_ONCE, "played")
         self._jobs = Informer(api, VOLCANO_JOBS, on_event=self._on_job)
         self._thread = threading.Thread(target=self._run, name="played-ends", daemon=True)
         self.placed: list[str] = []
-        """Names of the Volcano Jobs, in the order in which they got nodes."""
+        """Names of the Volcano Jobs, about in the order in which they got nodes."""
 
     def start(self) -> None:
         self._jobs.start()
@@ -49,13 +57,19 @@ class PlacesAtOnce:
             self._is_stopping = True
             self._changed.notify()
         self._thread.join(10)
+        self._pool.shutdown(cancel_futures=True)
 
     def _on_job(self, event: WatchEvent) -> None:
         if event.type == "ADDED" and "deletionTimestamp" not in event.object["metadata"]:
-            try:
-                self._place(event.object)
-            except (NotFoundError, ConflictError):
-                pass  # taken back meanwhile
+            self._pool.submit(self._try, self._place, event.object)
+
+    def _try(self, act: Callable[[_T], None], what: _T) -> None:
+        try:
+            act(what)
+        except (NotFoundError, ConflictError):
+            pass  # taken back or deleted meanwhile
+        except Exception:
+            _LOG.exception("playing the cluster")
 
     def _place(self, job: Object) -> None:
         namespace, name = job["metadata"]["namespace"], job["metadata"]["name"]
@@ -83,10 +97,7 @@ class PlacesAtOnce:
                 if self._is_stopping:
                     return
                 end = heapq.heappop(self._ends)
-            try:
-                self._end(end)
-            except (NotFoundError, ConflictError):
-                pass  # deleted meanwhile
+            self._pool.submit(self._try, self._end, end)
 
     def _end(self, end: _End) -> None:
         now_s = int(time.time())

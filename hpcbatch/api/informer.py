@@ -7,13 +7,13 @@ import logging
 import random
 import threading
 import time
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Callable, Hashable
 
 from hpcbatch.api.port import Api, Object, Watch, WatchEvent
 from hpcbatch.api.resources import Resource
 from hpcbatch.errors import ApiError, ConflictError, GoneError, HpcBatchError, UnreachableError
-from hpcbatch.typed import Generic, TypeVar
+from hpcbatch.typed import Any, Generic, TypeVar
 
 _LOG = logging.getLogger(__name__)
 _RANDOM = random.Random()  # noqa: S311 - spreads clients, hides nothing
@@ -25,6 +25,8 @@ _LONGEST_DELAY_S = 3600.0  # later moments are checked in between: no timed wait
 
 Key = tuple[str, str]
 K = TypeVar("K", bound=Hashable)
+Lane = tuple[Hashable, ...]
+"""The names of a lane, of the lane in it, and so on."""
 
 
 _MOST_RECENT = 1024
@@ -199,25 +201,51 @@ def _may_go_on(error: HpcBatchError) -> bool:
     return isinstance(error, UnreachableError) or (isinstance(error, ApiError) and error.code in {429, 503})
 
 
-class _Lanes(Generic[K]):
-    """Keys in the order of their turns: of each lane one, then of each the next."""
+_Tree = OrderedDict[Any, "_Tree"]
 
-    def __init__(self, lane: Callable[[K], object]) -> None:
-        self._lane = lane
-        self._lanes: OrderedDict[object, deque[K]] = OrderedDict()
+
+class _Lanes(Generic[K]):
+    """Keys in the order of their turns: of each lane one, then of each the next; so also the lanes within a lane."""
+
+    def __init__(self) -> None:
+        self._tree: _Tree = OrderedDict()  # lanes, the lanes in them …, and keys, below which is nothing
+        self._lane_of: dict[K, Lane] = {}
 
     def __bool__(self) -> bool:
-        return bool(self._lanes)
+        return bool(self._tree)
 
-    def append(self, key: K) -> None:
-        self._lanes.setdefault(self._lane(key), deque()).append(key)
+    def put(self, key: K, lane: Lane) -> None:
+        """At the end of the lane, unless the key is in it already."""
+        if (before := self._lane_of.get(key)) == lane:
+            return
+        if before is not None:
+            _remove(self._tree, (*before, key))
+        self._lane_of[key], below = lane, self._tree
+        for name in (*lane, key):
+            below = below.setdefault(name, OrderedDict())
 
     def popleft(self) -> K:
-        lane, keys = self._lanes.popitem(last=False)
-        key = keys.popleft()
-        if keys:
-            self._lanes[lane] = keys  # behind the others
+        key: K = _popleft(self._tree)
+        del self._lane_of[key]
         return key
+
+
+def _popleft(tree: _Tree) -> Any:
+    name, below = tree.popitem(last=False)
+    if not below:
+        return name
+    key = _popleft(below)
+    if below:
+        tree[name] = below  # behind the others
+    return key
+
+
+def _remove(tree: _Tree, path: Lane) -> None:
+    name, *rest = path
+    if rest:
+        _remove(tree[name], tuple(rest))
+    if not tree[name]:
+        del tree[name]
 
 
 class WorkQueue(Generic[K]):
@@ -232,16 +260,18 @@ class WorkQueue(Generic[K]):
         first_backoff_s: float = 0.005,
         longest_backoff_s: float = 30.0,
         supersedes: bool = False,
-        lane: Callable[[K], object] = lambda _: None,
+        lane: Callable[[K], Lane] = lambda _: (),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`supersedes`: when a key is handled its delays are void: whoever handles it says when it is due again.
-        `lane`: keys of different lanes take turns, so that many of one do not keep one of another waiting.
+        `lane`: keys of different lanes take turns, so that many of one do not keep one of another waiting. A key that
+        is added again while it waits goes to the end of its lane of then, if that is another.
         """
         self._supersedes = supersedes
         self._first_backoff_s, self._longest_backoff_s, self._clock = first_backoff_s, longest_backoff_s, clock
         self._changed = threading.Condition()
-        self._ready: _Lanes[K] = _Lanes(lane)
+        self._lane = lane
+        self._ready: _Lanes[K] = _Lanes()
         self._queued: dict[K, float] = {}  # since when: in _ready, or waiting for `done` to get there
         self._active: dict[K, float] = {}  # since when each is worked on
         self._waited: dict[K, float] = {}  # how long the active ones had waited
@@ -340,7 +370,7 @@ class WorkQueue(Generic[K]):
             self._waited.pop(key, None)
             self.handled += 1
             if key in self._queued:
-                self._ready.append(key)
+                self._ready.put(key, self._lane(key))
                 self._changed.notify()
 
     def stop(self) -> None:
@@ -350,11 +380,11 @@ class WorkQueue(Generic[K]):
             self._changed.notify_all()
 
     def _add(self, key: K) -> None:
-        if self._stopped or key in self._queued:
+        if self._stopped:
             return
-        self._queued[key] = self._clock()
+        self._queued.setdefault(key, self._clock())
         if key not in self._active:
-            self._ready.append(key)
+            self._ready.put(key, self._lane(key))
             self._changed.notify()
 
     def _take_due(self, now: float) -> None:

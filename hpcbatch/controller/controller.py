@@ -96,7 +96,9 @@ class Controller:
         good, and may raise ApiError.
         """
         self._api = api
-        self.work: WorkQueue[Key] = WorkQueue(supersedes=True, lane=lambda key: lane_of(key, self._batchjobs.get(*key)))
+        self.work: WorkQueue[Key] = WorkQueue(
+            supersedes=True, lane=lambda key: lane_of(key, self._batchjobs.get(*key), self._plan.is_starting)
+        )
         self._by_number: dict[str, Key] = {}
         self._own_writes = OwnWrites()
         self._batchjobs = Informer(api, BATCHJOBS, on_event=self._on_batchjob)

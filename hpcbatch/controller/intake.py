@@ -61,12 +61,19 @@ _CROWD, _PATIENCE_S = 32, 2.0
 REFUSED_KEPT_S = 60.0  # the waiting client removes the record long before
 
 
-def lane_of(key: tuple[str, str], obj: Object | None) -> tuple[str, bool]:
-    """Users take turns, and what a user submits with what concerns their other jobs: nobody waits for the many jobs of
-    another, nor a command for the many of its user. `obj`: the BatchJob of that name, if there is one.
+def lane_of(
+    key: tuple[str, str], obj: Object | None, is_starting: Callable[[str], bool]
+) -> tuple[str, tuple[str, bool]]:
+    """Starts take turns with what runs or has ended, and with all else: no node stays empty because much is submitted.
+    In each of these, users take turns, and what a user submits with what concerns their other jobs: nobody waits for
+    the many jobs of another, nor a command for the many of its user. `obj`: the BatchJob of that name, if there is one.
+    `is_starting`: whether the job of that number may start, or is starting.
     """
-    is_new = obj is not None and "jobId" not in obj.get("status", {}) and "memberOf" not in obj["spec"]
-    return key[0], is_new
+    status: Mapping[str, Any] = {} if obj is None else obj.get("status", {})
+    is_new = obj is not None and "jobId" not in status and "memberOf" not in obj["spec"]
+    if status.get("volcanoJob") and not status.get("cleaned"):
+        return "runs", (key[0], is_new)
+    return "starts" if is_starting(status.get("jobId", "")) else "waits", (key[0], is_new)
 
 
 class Intake:

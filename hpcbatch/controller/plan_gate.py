@@ -188,8 +188,8 @@ class PlanGate:
             if not self._world.put_waiting(record):
                 return Waiting(reason=Reason.NEVER_FITS, message=f"queue {record.queue} cannot take it any more")
             is_as_planned = self._world.waiting[job_id] == planned_as and self._may_release(job_id, site)
-            if self._world.is_changed and not is_as_planned and self._may_plan():
-                self._make()
+            if not is_as_planned:
+                self._make_if_changed(job_id)
             if (release := self._releases.pop(job_id, None)) is not None:
                 self._told.starts(job_id)
                 self._withdrawn.pop(job_id, None)
@@ -200,6 +200,10 @@ class PlanGate:
             self._changed.set()
             return self._told.why(record, site, self._behind.get(job_id))
 
+    def is_starting(self, job_id: str) -> bool:
+        """Whether the last plan lets the job start, or has; until it has ended. Takes no lock."""
+        return job_id in self._releases or job_id in self._preemptions or job_id in self._world.released
+
     def _may_release(self, job_id: str, site: SiteConfig) -> bool:
         return job_id in self._releases and site is self._planned_site and self._is_fresh
 
@@ -209,8 +213,10 @@ class PlanGate:
 
     def _let_start(self) -> None:
         """Wait while jobs that the last plan starts are starting, not for long."""
-        while self._releases and self._is_fresh and not self._stopping.wait(_STARTING_LOOK_S):
-            pass
+        end = time.monotonic() + _RELEASED_S
+        while self._releases and self._is_fresh and time.monotonic() < end:
+            if self._stopping.wait(_STARTING_LOOK_S):
+                return
 
     def forecast(self, record: JobRecord) -> Forecast:
         """When and where the plan starts a waiting job; what the record shows already, where that is near enough."""
@@ -302,8 +308,7 @@ class PlanGate:
             if job_id not in world.released or world.claims.is_victim(job_id):
                 return False  # the job for which it was suspended goes first
             if job_id in world.going_on.jobs:
-                if world.is_changed and self._may_plan():
-                    self._make()
+                self._make_if_changed(job_id)
                 if self._releases.pop(going_on_id(job_id), None) is None:
                     self._changed.set()
                     return False
@@ -332,8 +337,7 @@ class PlanGate:
             self._world.refresh(time.time())  # the rules are the site's: a fresh controller has not looked at it
             if not known.rules.preempts(record):
                 return None
-            if self._world.is_changed and self._may_plan():
-                self._make()
+            self._make_if_changed(job_id)
             chosen = None if self._world.is_changed else self._preemptions.get(job_id)
             if chosen is None or job_id not in self._world.waiting:
                 return status.preempting if known.stands(replace(record, status=status)) else None
@@ -389,6 +393,16 @@ class PlanGate:
         next_s = self._plan.next_s
         is_time = self._world.starting or bool(self._behind) or (next_s is not None and next_s <= time.time())
         return is_time and time.monotonic() - self._made >= _LEAST_S
+
+    def _make_if_changed(self, job_id: str) -> None:
+        """While that job is looked at; the others that may start now hear of it at once."""
+        if not (self._world.is_changed and self._may_plan()):
+            return
+        before = self._releases
+        self._make()
+        for other in self._releases.keys() - before.keys() - {job_id}:
+            if other in self._world.waiting:
+                self._wake(self._world.keys[other], 0.0)
 
     def _make(self) -> None:
         began, now_s = time.monotonic(), time.time()

@@ -38,7 +38,7 @@ _TICK_S = 0.25
 _CREDENTIALS_S = 10.0
 _LAST_WRITES_S = 5.0
 """How long pending writes may take at the end. We keep the Lease until they are done."""
-_WORKERS = 8
+_WORKERS = 12
 """Each request to an API server that has much to do takes tens of milliseconds."""
 
 

@@ -9,6 +9,7 @@ import pytest
 from bench.controller import kubernetes
 from bench.controller.overload import overload
 from bench.controller.rig import USERS, Rig, rig
+from bench.controller.starts import overloaded
 from bench.controller.users import NOT_BEGUN, summary
 from tests import kube_api, postgres
 from tests.waiting import wait_for
@@ -39,6 +40,13 @@ def test_a_controller_that_lags_behind_what_is_remembered_lists_anew() -> None:
         assert not running.registry.store.remembers(last_seen)
         controller.process.send_signal(signal.SIGCONT)
         all_went_well(running, names)
+
+
+def test_nodes_do_not_stay_empty_while_many_submit() -> None:
+    """While starts had no turns of their own, 30 submissions were answered for each job that got nodes, and not 5."""
+    with overloaded(0.05, 8, nodes=2, run_s=1.0) as done:
+        wait_for("jobs that get nodes", lambda: done().placed >= 20, _LIMIT_S)
+        assert done().answered <= 15 * 20
 
 
 @pytest.mark.slow

@@ -301,7 +301,7 @@ def test_workers_try_again_and_survive() -> None:
 
 def test_lanes_take_turns() -> None:
     clock = Clock()
-    queue: WorkQueue[str] = WorkQueue(clock=clock, lane=lambda key: key[0])
+    queue: WorkQueue[str] = WorkQueue(clock=clock, lane=lambda key: (key[0],))
     for key in ("a1", "a2", "a3", "b1", "a4", "b2", "c1"):
         queue.add(key)
         clock.now += 1
@@ -317,21 +317,60 @@ def test_lanes_take_turns() -> None:
     assert queue.waited_s("b1") == 0, "nobody works on it"
 
 
+def test_lanes_within_lanes_take_turns() -> None:
+    """Many lanes within one have together as many turns as one lane."""
+    queue: WorkQueue[str] = WorkQueue(lane=lambda key: tuple(key[:2]))
+    for key in ("xa1", "xa2", "xb1", "xc1", "ya1", "ya2", "ya3"):
+        queue.add(key)
+    order = [queue.get(0) for _ in range(7)]
+    assert order == ["xa1", "ya1", "xb1", "ya2", "xc1", "ya3", "xa2"]
+    assert queue.get(0) is None
+
+
+def test_a_key_that_is_added_again_moves_to_its_lane_of_then() -> None:
+    clock, moved = Clock(), set[str]()
+    queue: WorkQueue[str] = WorkQueue(clock=clock, lane=lambda key: ("moved" if key in moved else "others",))
+    for key in "abcd":
+        queue.add(key)
+    clock.now += 5
+    moved.add("d")
+    queue.add("a")
+    queue.add("d")
+    assert [queue.get(0), queue.get(0)] == ["a", "d"]
+    assert queue.waited_s("d") == 5, "from the beginning"
+    moved.add("c")
+    queue.add("c")
+    moved.clear()
+    queue.add("c")
+    assert [queue.get(0), queue.get(0), queue.get(0)] == ["b", "c", None]
+
+
 class QueueModel(RuleBasedStateMachine):
-    """A key is worked on by one worker at a time, and no `add` is ever lost."""
+    """A key is worked on by one worker at a time, no `add` is ever lost, and a lane that has keys has its turns."""
 
     def __init__(self) -> None:
         super().__init__()
         self.clock = Clock()
-        self.queue: WorkQueue[int] = WorkQueue(clock=self.clock, lane=lambda key: key % 2)
+        self.lanes = {key: (key % 2, key % 3) for key in range(5)}
+        self.queue: WorkQueue[int] = WorkQueue(clock=self.clock, lane=self.lanes.__getitem__)
         self.owed: set[int] = set()
         self.later: dict[int, float] = {}
         self.active: set[int] = set()
+        self.last: int | None = None
+        """The outermost lane of the key that was taken last."""
+        self.in_turn: dict[int, int] = {}
+        """The outermost lanes of the others that could have been taken then, and have not moved since."""
 
     @rule(key=st.integers(0, 4))
     def add(self, key: int) -> None:
         self.queue.add(key)
         self.owed.add(key)
+
+    @rule(key=st.integers(0, 4), lane=st.tuples(st.integers(0, 1), st.integers(0, 2)))
+    def move(self, key: int, lane: tuple[int, int]) -> None:
+        self.lanes[key] = lane
+        self.add(key)
+        self.in_turn.pop(key, None)
 
     @rule(key=st.integers(0, 4), delay=st.integers(1, 5))
     def add_after(self, key: int, delay: int) -> None:
@@ -356,6 +395,10 @@ class QueueModel(RuleBasedStateMachine):
         assert key in free
         self.owed.discard(key)
         self.active.add(key)
+        lane, _ = self.lanes[key]
+        if lane == self.last:
+            assert set(self.in_turn.values()) <= {lane}
+        self.last, self.in_turn = lane, {other: self.lanes[other][0] for other in free - {key}}
 
     @rule(pick=st.integers(0, 4))
     def done(self, pick: int) -> None:

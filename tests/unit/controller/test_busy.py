@@ -57,8 +57,31 @@ def test_a_command_waits_neither_for_the_jobs_of_others_nor_for_those_of_its_use
     jobs |= {("ann", f"member-{n}"): {"spec": {"memberOf": {}}} for n in range(9)}
     jobs |= {("bob", f"new-{n}"): {"spec": {}} for n in range(9)}
     jobs |= {("ann", "new"): {"spec": {}}, ("eve", "old"): {"spec": {}, "status": {"jobId": 10}}}
-    queue: WorkQueue[tuple[str, str]] = WorkQueue(lane=lambda key: lane_of(key, jobs.get(key)))
+    queue: WorkQueue[tuple[str, str]] = WorkQueue(lane=lambda key: lane_of(key, jobs.get(key), lambda _: False))
     for key in [*jobs, ("eve", "gone")]:
         queue.add(key)
     assert {queue.get() for _ in range(4)} == {("ann", "old-0"), ("bob", "new-0"), ("ann", "new"), ("eve", "old")}
     assert [queue.get() for _ in range(4)] == [("ann", "old-1"), ("bob", "new-1"), ("eve", "gone"), ("ann", "old-2")]
+
+
+def test_a_start_waits_neither_for_submissions_nor_for_what_runs() -> None:
+    waits: dict[str, Any] = {"spec": {}, "status": {"jobId": "1"}}
+    runs: dict[str, Any] = {"spec": {}, "status": {"jobId": "2", "volcanoJob": "job-2"}}
+    over: dict[str, Any] = {"spec": {}, "status": {**runs["status"], "cleaned": True}}
+    jobs: dict[tuple[str, str], Any] = {(user, f"new-{n}"): {"spec": {}} for user in ("ann", "bob") for n in range(9)}
+    jobs |= {("ann", f"waits-{n}"): waits for n in range(9)}
+    jobs |= {("bob", f"runs-{n}"): runs for n in range(9)}
+    jobs |= {("bob", f"over-{n}"): over for n in range(9)}
+    starts: set[str] = set()
+    queue: WorkQueue[tuple[str, str]] = WorkQueue(lane=lambda key: lane_of(key, jobs.get(key), starts.__contains__))
+    for key in jobs:
+        queue.add(key)
+    starts.add("1")
+    queue.add(("ann", "waits-8"))
+    assert {queue.get() for _ in range(3)} == {("ann", "new-0"), ("bob", "runs-0"), ("ann", "waits-8")}
+    assert [queue.get() for _ in range(4)] == [
+        ("bob", "new-0"),
+        ("bob", "runs-1"),
+        ("ann", "waits-0"),
+        ("bob", "runs-2"),
+    ], "then the others take turns"

@@ -11,9 +11,10 @@ from typing import Any, cast
 
 import pytest
 
-from hpcbatch.api.informer import Informer, object_key
+from hpcbatch.api.informer import Informer, WorkQueue, object_key
 from hpcbatch.api.port import Object, WatchEvent
 from hpcbatch.controller import plan_gate, plan_told
+from hpcbatch.controller.intake import lane_of
 from hpcbatch.controller.lone_pods import LonePods
 from hpcbatch.controller.node_rooms import NodeRooms
 from hpcbatch.controller.past_usage import PastUsage
@@ -232,6 +233,45 @@ def test_a_wide_job_is_not_overtaken() -> None:
     world.gate.look()
     assert world.woken[0] == "pbs-5"
     assert world.gate.take(wide) is None
+
+
+def test_who_may_start_goes_before_many_who_may_not() -> None:
+    world = World()
+    ended, *_ = full(world)
+    waiting = [job(number) for number in range(5, 15)]
+    queue: WorkQueue[tuple[str, str]] = WorkQueue(
+        lane=lambda key: lane_of(key, world.batchjobs.get(*key), world.gate.is_starting)
+    )
+    for one in reversed(waiting):
+        assert world.gate.take(one) is not None
+        world.written(one)
+        queue.add((NS, one.object_name))
+    assert not any(world.gate.is_starting(str(one.job_id)) for one in waiting)
+    world.put_pod(ended, "n0", phase="Succeeded")
+    world.woken.clear()
+    world.gate.look()
+    for name in world.woken:
+        queue.add((NS, name))
+    assert {queue.get(0), queue.get(0)} == {(NS, "pbs-14"), (NS, "pbs-5")}
+    assert world.gate.take(waiting[0]) is None
+    assert world.gate.is_starting("5"), "until it has ended"
+    world.gate.give_back(waiting[0])
+    assert not world.gate.is_starting("5")
+
+
+def test_who_may_start_by_a_plan_that_was_made_for_another_hears_of_it_at_once() -> None:
+    world = World()
+    first, waiting = full(world), [job(number) for number in range(5, 8)]
+    for one in waiting:
+        assert world.gate.take(one) is not None
+        world.written(one)
+    world.woken.clear()
+    for one in first[:2]:
+        world.put_pod(one, "n0", phase="Succeeded")
+    assert world.gate.take(waiting[0]) is None
+    assert world.woken == ["pbs-6"]
+    assert world.gate.take(waiting[2]) is not None
+    assert world.woken == ["pbs-6"], "once"
 
 
 def test_the_start_is_told_and_stays_while_it_is_about_right() -> None:
