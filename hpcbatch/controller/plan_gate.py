@@ -157,6 +157,11 @@ class PlanGate:
             self._world.on_queue(event)
         self._changed.set()
 
+    @property
+    def wakes(self) -> bool:
+        """Whether a queued job is looked at as soon as the plan starts it."""
+        return self._sites.in_force.config.policy is not Policy.VOLCANO
+
     def on_site(self) -> None:
         """The site's configuration, or its accounts, have changed."""
         self._changed.set()

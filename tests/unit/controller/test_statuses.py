@@ -12,7 +12,6 @@ from hpcbatch.controller import statuses
 from hpcbatch.controller.own_writes import OwnWrites
 from hpcbatch.controller.records import Admitted
 from hpcbatch.controller.statuses import Statuses
-from hpcbatch.model.array import Membership
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.record import JobRecord, JobStatus
 from hpcbatch.model.spec import JobSpec
@@ -113,15 +112,3 @@ def test_of_a_start_all_else_is_written_at_once(now: JobRecord, had: str) -> Non
     api = Written()
     assert written(api, now, before=QUEUED, had=had) is None
     assert api.states == [now.status.state.value]
-
-
-@pytest.mark.parametrize(
-    ("member_of", "is_put_off"), [(Membership(array_id=1, array_name="x", index=2), True), (None, False)]
-)
-def test_why_a_new_member_waits_is_told_a_moment_later(member_of: Membership | None, is_put_off: bool) -> None:
-    api = Written()
-    new = replace(QUEUED, spec=replace(SPEC, member_of=member_of))
-    waits = replace(new, status=replace(new.status, reason=Reason.PRIORITY))
-    assert (written(api, waits, before=new, has="") is not None) is is_put_off
-    later = replace(waits, status=replace(waits.status, reason=Reason.RESOURCES))
-    assert written(api, later, before=waits, has="") is None
