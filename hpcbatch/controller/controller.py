@@ -244,7 +244,8 @@ class Controller:
             runs=self._runs,
             arrays=self._arrays,
             requests=self._requests,
-            wrote=self._own_writes.add,
+            own_writes=self._own_writes,
+            wake=self.work.add,
         )
         self._informers = (
             self._nodes,
