@@ -60,7 +60,6 @@ from hpcbatch.policy.array_gate import array_gate, in_route
 from hpcbatch.policy.decide import decide
 from hpcbatch.record.state import state_of as job_state_of
 
-_REMOVED_S = 0.1  # how much later than what we remove of an ended job the record comes that says so
 _HUNG_S = 300.0  # far more than all of a job's API requests take if each times out
 _SITE_LOOK_S = 0.5
 _NODES_S = 5.0  # how long jobs wait at the start for what nodes have by other objects, not to be taken for impossible
@@ -368,9 +367,8 @@ class Controller:
             self._licenses.wake_waiting()
             key = self._by_number.get((event.object["metadata"].get("labels") or {}).get(JOB_ID_LABEL, ""))
             job = (None if key is None else self._batchjobs.get(*key)) or {}
-            if job.get("status", {}).get("cleaned"):
-                return
-            after_s = _REMOVED_S if job and job_state_of(job).is_final else after_s
+            if job and job_state_of(job).is_final:
+                return  # we remove it: the look that does so looks again where it is not done
         self._look_at(event.object, after_s)
 
     def _look_at(self, part: Object, after_s: float = 0.0) -> None:

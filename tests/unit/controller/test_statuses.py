@@ -108,7 +108,9 @@ def test_a_long_start_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.param(as_state(JobState.RUNNING), "job-7", id="it runs"),
         pytest.param(replace(STARTING, status=replace(STARTING.status, rank=2)), "job-7", id="more has changed"),
         pytest.param(
-            replace(STARTING, status=replace(STARTING.status, licenses={"matlab": 1})), "job-7", id="it holds licences"
+            replace(STARTING, status=replace(STARTING.status, licenses=(("matlab", 1),))),
+            "job-7",
+            id="it holds licences",
         ),
     ],
 )
