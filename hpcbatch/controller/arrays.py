@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from hpcbatch.api.informer import Informer, object_key
@@ -29,6 +30,7 @@ from hpcbatch.controller.array_members import (
     view_of,
 )
 from hpcbatch.controller.dependency_entries import HELD_BY_ARRAY
+from hpcbatch.controller.own_writes import OwnWrites
 from hpcbatch.controller.records import record_of, remove, write_status
 from hpcbatch.dataclass import replace
 from hpcbatch.errors import AlreadyExistsError, ApiError, HpcBatchError, NotFoundError
@@ -47,6 +49,10 @@ _LOG = logging.getLogger(__name__)
 _LEAST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 2.0
 _DENIED = frozenset({400, 403, 422})  # a webhook, a quota or a policy refuses it
 _DENIED_LOOK_S = 30.0
+_FIRST_LOOK_S = 0.5
+"""How long a new member waits for the plan until it shows why it does not start yet: an array makes those that are to
+start soon.
+"""
 
 _ALTERATION, _OF_ARRAY = "alteration", "array"
 """Key in `status.handled`: an array's last alteration; in a member, the array's alteration that it has taken over."""
@@ -55,7 +61,7 @@ Key = tuple[str, str]
 
 
 class Arrays:
-    """`wake` adds a BatchJob's key to the controller's queue, with a delay in seconds; `wrote` gets written objects."""
+    """`wake` adds a BatchJob's key to the controller's queue, with a delay in seconds; `mail` gets what was written."""
 
     def __init__(
         self,
@@ -64,10 +70,14 @@ class Arrays:
         *,
         take_numbers: Callable[[int], range],
         wake: Callable[[Key, float], None],
-        wrote: Callable[[Object], None],
+        own_writes: OwnWrites,
+        mail: Callable[[Object, JobRecord], None],
+        plan_wakes: Callable[[], bool],
     ) -> None:
+        """`plan_wakes`: whether the plan has queued jobs looked at that may start."""
         self._api, self._batchjobs = api, batchjobs
-        self._take_numbers, self._wake, self._wrote = take_numbers, wake, wrote
+        self._take_numbers, self._wake, self._own_writes = take_numbers, wake, own_writes
+        self._mail, self._plan_wakes = mail, plan_wakes
         self._lock = threading.Lock()
         self._members: dict[Key, Members] = {}
 
@@ -123,7 +133,7 @@ class Arrays:
         status = self._carry_over(obj, decision)
         record = replace(record, status=status)
         if status != seen.record.status:
-            self._wrote(write_status(self._api, obj, record))
+            self._write(key, obj, record)
         self._admit_all(key, record, made)
         self._alter(obj, record)
         self._request(key, decision)
@@ -132,6 +142,19 @@ class Arrays:
             took_s = time.monotonic() - begun
             self._members[key].pause_s = min(max(_LEAST_PAUSE_S, 4 * took_s), _LONGEST_PAUSE_S)
         return decision.look_again_s
+
+    def _write(self, key: Key, obj: Object, record: JobRecord) -> None:
+        """Write the array's status. That leads to a look at it only where it has ended: what else follows from the new
+        status is done in the same step.
+        """
+        write = partial(write_status, self._api, obj, record)
+        if record.status.state.is_final:
+            self._own_writes.add(write())
+            return
+        written, has_more = self._own_writes.settle(key, write)
+        if has_more:
+            self._wake(key, _LEAST_PAUSE_S)
+        self._mail(written, record)
 
     def _observe(
         self, key: Key, obj: Object, record: JobRecord, obstacle: Obstacle | None, ready: Indices | None
@@ -217,7 +240,11 @@ class Arrays:
         unnumbered = left | {i: o for i, o in made.items() if o is not None}
         indices = [index for index in sorted(unnumbered) if index in active]
         for index, number in zip(indices, self._take_numbers(len(indices)) if indices else (), strict=True):
-            self._wrote(self._admit(unnumbered[index], record, number))
+            member = unnumbered[index]
+            admit = partial(self._admit, member, record, number)
+            written, has_more = self._own_writes.settle(object_key(member), admit)
+            is_in_line = state_of(written) is JobState.QUEUED and self._plan_wakes()
+            self._wake(object_key(member), _FIRST_LOOK_S if is_in_line and not has_more else 0.0)
             with self._lock:
                 members.admitted.add(index)
 
@@ -250,7 +277,7 @@ class Arrays:
             spec = spec_from_json(altered_spec(member["spec"], altered))
             queue = record.queue if "queue" in names else known.queue
             changed = replace(known, spec=spec, status=status, queue=queue)
-            self._wrote(write_status(self._api, member, changed, member["status"].get("volcanoJob", "")))
+            self._own_writes.add(write_status(self._api, member, changed, member["status"].get("volcanoJob", "")))
 
     def _carry_over(self, obj: Object, decision: ArrayDecision) -> JobStatus:
         """Pass signals, stops and reruns of the whole array on to the running members; returns the updated status."""

@@ -18,7 +18,7 @@ from hpcbatch.controller.dependents import Dependents
 from hpcbatch.controller.ended import Ended
 from hpcbatch.controller.exchanges import Exchanges
 from hpcbatch.controller.intake import REFUSED_KEPT_S, Intake, lane_of, state_of
-from hpcbatch.controller.job_pods import JobPods
+from hpcbatch.controller.job_pods import JobPods, next_event_s
 from hpcbatch.controller.let_in import LetIn
 from hpcbatch.controller.license_gate import LicenseGate
 from hpcbatch.controller.live_usage import LiveUsage, ReadLog
@@ -61,7 +61,6 @@ from hpcbatch.policy.array_gate import array_gate, in_route
 from hpcbatch.policy.decide import decide
 from hpcbatch.record.state import state_of as job_state_of
 
-_REMOVED_S = 0.1  # how much later than what we remove of an ended job the record comes that says so
 _HUNG_S = 300.0  # far more than all of a job's API requests take if each times out
 _SITE_LOOK_S = 0.5
 _NODES_S = 5.0  # how long jobs wait at the start for what nodes have by other objects, not to be taken for impossible
@@ -151,7 +150,9 @@ class Controller:
             self._batchjobs,
             take_numbers=self._intake.numbers.take_many,
             wake=self.work.add_after,
-            wrote=self._own_writes.add,
+            own_writes=self._own_writes,
+            mail=lambda obj, record: self.mailer.look(obj, record),  # noqa: PLW0108
+            plan_wakes=lambda: self._plan.wakes,
         )
         self._set_aside = SetAside(
             api, self._batchjobs, self.work, refuse=self._intake.refuse, wrote=self._own_writes.add
@@ -246,7 +247,8 @@ class Controller:
             runs=self._runs,
             arrays=self._arrays,
             requests=self._requests,
-            wrote=self._own_writes.add,
+            own_writes=self._own_writes,
+            wake=self.work.add,
         )
         self._informers = (
             self._nodes,
@@ -331,7 +333,9 @@ class Controller:
         finally:  # a client waits for a reply even if the record is broken
             is_ours = event.type != "DELETED" and self._shard.has(event.object)
             if is_ours and not self._own_writes.is_settled(event.object):
-                self.work.add(object_key(event.object))
+                # its array numbers a new member at once, and then there is another event
+                is_unnumbered = "memberOf" in event.object["spec"] and "jobId" not in event.object.get("status", {})
+                self.work.add_after(object_key(event.object), LAG_S if is_unnumbered else 0.0)
 
     def _note(self, event: WatchEvent) -> None:
         key = object_key(event.object)
@@ -367,9 +371,8 @@ class Controller:
             self._licenses.wake_waiting()
             key = self._by_number.get((event.object["metadata"].get("labels") or {}).get(JOB_ID_LABEL, ""))
             job = (None if key is None else self._batchjobs.get(*key)) or {}
-            if job.get("status", {}).get("cleaned"):
-                return
-            after_s = _REMOVED_S if job and job_state_of(job).is_final else after_s
+            if job and job_state_of(job).is_final:
+                return  # we remove it: the look that does so looks again where it is not done
         self._look_at(event.object, after_s)
 
     def _look_at(self, part: Object, after_s: float = 0.0) -> None:
@@ -403,9 +406,7 @@ class Controller:
         if (key := self._by_number.get(number)) is not None:
             self._job_pods.on_event(key, int(number), event)
         if self._job_pods.is_news(event):
-            # most pods that are made get their nodes at once, and then there is another event
-            is_unbound = event.type == "ADDED" and not event.object["spec"].get("nodeName")
-            self._on_part(event, LAG_S if is_unbound else 0.0)
+            self._on_part(event, next_event_s(event))
 
     def _on_volcano_queue(self, event: WatchEvent) -> None:
         self._plan.on_queue(event)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 
 from hpcbatch.api.port import Api, Object
 from hpcbatch.api.resources import BATCHJOBS, CLAIM_TEMPLATES, CONFIGMAPS, SECRETS, VOLCANO_JOBS
@@ -14,6 +15,7 @@ from hpcbatch.controller.arrays import Arrays
 from hpcbatch.controller.deliveries import Deliveries, owes_output
 from hpcbatch.controller.job_pods import JobPods
 from hpcbatch.controller.mail import Mailer
+from hpcbatch.controller.own_writes import OwnWrites
 from hpcbatch.controller.records import Admitted, remove, write_status
 from hpcbatch.controller.requests import Requests
 from hpcbatch.controller.runs import Runs
@@ -28,6 +30,8 @@ from hpcbatch.volcano import job_names
 from hpcbatch.volcano.device_claims import template_name
 
 _MAIL_LOOK_S = 30.0
+
+Key = tuple[str, str]
 
 
 class Ended:
@@ -47,20 +51,20 @@ class Ended:
         runs: Runs,
         arrays: Arrays,
         requests: Requests,
-        wrote: Callable[[Object], None],
+        own_writes: OwnWrites,
+        wake: Callable[[Key], None],
     ) -> None:
         self._api, self._sites, self._archive, self._mailer = api, sites, archive, mailer
         self._deliveries, self._job_pods, self._volcano_jobs = deliveries, job_pods, volcano_jobs
         self._start_bar, self._runs, self._arrays, self._requests = start_bar, runs, arrays, requests
-        self._wrote = wrote
+        self._own_writes, self._wake = own_writes, wake
 
     def reconcile(self, job: Admitted) -> float | None:
         """Bring an ended job on by a step; seconds until the next look, None: the next event suffices."""
         if not job.obj["status"].get("cleaned"):
             if (left_s := self._deliver(job)) is not None:
                 return left_s
-            self._clean(job)
-            return None
+            job = self._clean(job)
         self._volcano_jobs.remove_latecomer(job.record)
         if self._queue_again(job):
             return None
@@ -81,7 +85,7 @@ class Ended:
         written = write_status(self._api, job.obj, record)
         if record.status.state.is_final:  # the reply only: nothing is left to remove
             written = self._mark_cleaned(job)
-        self._wrote(written)
+        self._own_writes.add(written)
         return True
 
     def _deliver(self, job: Admitted) -> float | None:
@@ -92,8 +96,10 @@ class Ended:
             return None
         return self._deliveries.wait_s(record, lambda: self._runs.delivery(job, queue, site), datetime.now(UTC))
 
-    def _clean(self, job: Admitted) -> None:
-        """Remove everything of an ended job but its record, and what it would need to run again."""
+    def _clean(self, job: Admitted) -> Admitted:
+        """Remove everything of an ended job but its record, and what it would need to run again; the job as it is then,
+        which nobody needs to look at again for that.
+        """
         record, namespace = job.record, job.record.namespace
         self._deliveries.remove(record)
         remove(self._api, VOLCANO_JOBS, job_names.job_name(record.job_id), namespace)
@@ -106,7 +112,10 @@ class Ended:
         if record.spec.member_of is None and not may_run_again(record.spec):
             remove(self._api, SECRETS, job.obj["spec"].get("submissionSecret", ""), namespace)
         self._job_pods.forget_ended(job.key)
-        self._wrote(self._mark_cleaned(job))
+        written, has_more = self._own_writes.settle(job.key, partial(self._mark_cleaned, job))
+        if has_more:
+            self._wake(job.key)
+        return Admitted(written, job.record)
 
     def _claim_templates(self, record: JobRecord) -> set[str]:
         """Those that the job has by the site as it is; others go with its record, which owns them."""

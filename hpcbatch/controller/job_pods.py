@@ -10,6 +10,7 @@ from hpcbatch.api.informer import Informer
 from hpcbatch.api.news import News
 from hpcbatch.api.port import Api, Object, WatchEvent
 from hpcbatch.api.resources import PODS
+from hpcbatch.controller.own_writes import LAG_S
 from hpcbatch.controller.records import Admitted
 from hpcbatch.model.labels import JOB_ID_LABEL
 from hpcbatch.model.node_marks import is_set_down
@@ -41,6 +42,7 @@ _LAG_S = 2.0
 """How long a job's end waits for the watch of pods at most; it is as a rule some milliseconds behind."""
 _AGAIN_S = 0.5
 """The next look at a job whose pods' last events are late; their coming leads to one at once."""
+_BOUND_S, _ENDED_S = 0.3, 0.05
 
 
 class JobPods:
@@ -180,6 +182,20 @@ class JobPods:
         names = {pod["spec"].get("nodeName") for pod in pods}
         nodes = {name: self._nodes.get(None, name) for name in names if name}
         return {name: node_size(node) for name, node in nodes.items() if node is not None}
+
+
+def next_event_s(event: WatchEvent) -> float:
+    """How long a look at the job whose pod has changed may wait for the event that mostly follows, and says more: the
+    pod gets its node, then it starts; after its end that of its Volcano Job comes.
+    """
+    pod = event.object
+    if event.type == "DELETED" or "deletionTimestamp" in pod["metadata"]:
+        return 0.0
+    if _has_ended(pod):
+        return _ENDED_S
+    if not pod["spec"].get("nodeName"):
+        return LAG_S if event.type == "ADDED" else 0.0
+    return 0.0 if _runs(pod) else _BOUND_S
 
 
 def _is_of(volcano_job: Object | None, pod: Object) -> bool:

@@ -25,7 +25,11 @@ class PlanBasis:
         self.now_s = 0.0
         """Of the last look at what has changed."""
         self.is_changed = True
-        """Whether there is something that the last plan does not know."""
+        """Whether there is something that the last plan does not know and by which jobs may start."""
+        self.has_other_ends = False
+        """Whether running jobs end at other times than the last plan knows, or have begun as it says: no job starts at
+        once by that.
+        """
 
     def put_running(self, job: RunningJob) -> None:
         self.running[job.job_id] = job

@@ -157,6 +157,11 @@ class PlanGate:
             self._world.on_queue(event)
         self._changed.set()
 
+    @property
+    def wakes(self) -> bool:
+        """Whether a queued job is looked at as soon as the plan starts it."""
+        return self._sites.in_force.config.policy is not Policy.VOLCANO
+
     def on_site(self) -> None:
         """The site's configuration, or its accounts, have changed."""
         self._changed.set()
@@ -392,7 +397,8 @@ class PlanGate:
         """Whether the time alone may have changed something."""
         next_s = self._plan.next_s
         is_time = self._world.starting or bool(self._behind) or (next_s is not None and next_s <= time.time())
-        return is_time and time.monotonic() - self._made >= _LEAST_S
+        made_s = time.monotonic() - self._made
+        return (is_time and made_s >= _LEAST_S) or (self._world.has_other_ends and made_s >= _LATER_S)
 
     def _make_if_changed(self, job_id: str) -> None:
         """While that job is looked at; the others that may start now hear of it at once."""
@@ -436,9 +442,10 @@ class PlanGate:
         """Make the plan and wake the jobs that it concerns."""
         with self._lock:
             self._world.refresh(time.time())
-            if self._world.is_changed or self._is_due():
+            has_other_ends = self._world.has_other_ends
+            if self._world.is_changed or self._is_due() or (has_other_ends and not self._is_announced):
                 self._make()
-            elif self._is_announced and not self._told.may_estimate():
+            elif has_other_ends or (self._is_announced and not self._told.may_estimate()):
                 return
             self._is_announced = True
             if self._told.may_estimate():
@@ -507,4 +514,6 @@ class PlanGate:
                 limit_s, max(0.0, self._ranks.until_s()), max(_LEAST_S, self._world.groupings.next_s - time.time())
             )
             limit_s = min(limit_s, self._told.until_s())
+            if self._world.has_other_ends:
+                limit_s = min(limit_s, max(0.0, self._made + _LATER_S - time.monotonic()))
         return limit_s if next_s is None else min(limit_s, max(_LEAST_S, next_s - time.time()))

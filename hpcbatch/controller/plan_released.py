@@ -37,10 +37,11 @@ class PlanReleased:
             self.set_running(job_id, now_s)
         self.changed.clear()
 
-    def put(self, job_id: str, released: Released, now_s: float) -> None:
+    def put(self, job_id: str, released: Released, now_s: float, *, is_as_planned: bool = False) -> None:
+        """`is_as_planned`: the last plan starts the job so."""
         self.jobs[job_id] = released
         self._nodes.look_at_nodes_of(self._nodes.pods.of_job(job_id))
-        self.set_running(job_id, now_s)
+        self.set_running(job_id, now_s, is_as_planned=is_as_planned)
 
     def drop(self, job_id: str) -> None:
         released, basis = self.jobs.pop(job_id, None), self._basis
@@ -62,7 +63,7 @@ class PlanReleased:
         except (HpcBatchError, ValueError):
             return None
 
-    def set_running(self, job_id: str, now_s: float) -> None:
+    def set_running(self, job_id: str, now_s: float, *, is_as_planned: bool = False) -> None:
         """Tell the planner what the job takes now."""
         released, basis = self.jobs.get(job_id), self._basis
         if released is not None:
@@ -79,10 +80,14 @@ class PlanReleased:
         job = running_job(*(record, placed, ends, owner), yields=yields, reservation=reservation, frees_cpus=frees_cpus)
         job = replace(job, uses=used_whole(released.shape, placed, released.places))
         note_due(basis.planner, record, site)
-        if basis.running.get(job_id) != job:
-            basis.drop_running(stalled_id(job_id))
+        if (before := basis.running.get(job_id)) != job:
+            was_stalled = basis.drop_running(stalled_id(job_id))
             basis.put_running(job)
-            basis.is_changed = True
+            has_only_other_end = before is not None and replace(before, ends_s=job.ends_s) == job
+            if (is_as_planned or has_only_other_end) and not was_stalled:
+                basis.has_other_ends = True
+            else:
+                basis.is_changed = True
         self._set_going_on(job_id, released, reservation)
 
     # Jobs that are suspended

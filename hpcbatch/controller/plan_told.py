@@ -53,7 +53,8 @@ class PlanTold:
     def why(self, record: JobRecord, site: SiteConfig, behind: tuple[float, str] | None) -> Waiting:
         """`behind`: until when by the monotonic clock the job goes behind all others, and why."""
         job_id = plan_id(record.job_id)
-        held = None if self._world.is_changed else self._plan.held.get(job_id)
+        is_known = not (self._world.is_changed or self._world.has_other_ends)
+        held = self._plan.held.get(job_id) if is_known else None
         if held is None:  # the next plan has it
             self._told[job_id] = _Told(None, "", None)
             return Waiting(reason=record.status.reason, message=record.status.message)

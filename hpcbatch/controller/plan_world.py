@@ -295,7 +295,7 @@ class PlanWorld:
         released = Released(record, self._placed.shape(record), places, now_s, True)
         released.scheduler = self._site().scheduler
         released.is_pinned = is_pinned or released.scheduler.binds_one_by_one
-        self._put(record, released, now_s)
+        self._put(record, released, now_s, is_as_planned=True)
 
     def _keep_released(self, job_id: str, record: JobRecord, now_s: float) -> None:
         released = self.released.get(job_id)
@@ -307,11 +307,11 @@ class PlanWorld:
         released.take_note_of_job(record, volcano_job, now_s)
         self._placed.set_running(job_id, now_s)
 
-    def _put(self, record: JobRecord, released: Released, now_s: float) -> None:
+    def _put(self, record: JobRecord, released: Released, now_s: float, *, is_as_planned: bool = False) -> None:
         job_id = plan_id(record.job_id)
         self._in_line.leave(job_id)
         self._note_key(job_id, (record.namespace, record.object_name))
-        self._placed.put(job_id, released, now_s)
+        self._placed.put(job_id, released, now_s, is_as_planned=is_as_planned)
 
     def let_go_on(self, job_id: str, now_s: float) -> None:
         """The plan has its CPUs for a suspended job: it takes them from now on."""
@@ -340,8 +340,13 @@ class PlanWorld:
 
     @property
     def is_changed(self) -> bool:
-        """Whether there is something that the last plan does not know."""
+        """Whether there is something that the last plan does not know and by which jobs may start."""
         return self._basis.is_changed
+
+    @property
+    def has_other_ends(self) -> bool:
+        """Whether only the times at which jobs end or are planned to start may be others than in the last plan."""
+        return self._basis.has_other_ends
 
     def snapshot(self, waiting: Iterable[WaitingJob], now_s: float) -> Snapshot:
         """As things are, but for the jobs that wait; each of those is to be planned."""
@@ -375,5 +380,5 @@ class PlanWorld:
         planner, (depth, depths) = self._basis.planner, self._site().depths
         planner.set_depths(depth, {**depths, LINE: DEPTH} if self.going_on.jobs else depths)
         planner.set_spent(self.limits.spent, beside_s=beside_walltime_s(self._site()))
-        self._basis.is_changed = False
+        self._basis.is_changed = self._basis.has_other_ends = False
         return planner.plan(self.planned_s)

@@ -12,12 +12,14 @@ from hpcbatch.controller.own_writes import OwnWrites
 from hpcbatch.controller.records import Admitted, write_status
 from hpcbatch.dataclass import replace
 from hpcbatch.model.record import JobRecord
-from hpcbatch.model.state import JobState, Reason
+from hpcbatch.model.state import JobState
 
 _EXITING_S: Final = 0.2
 """How long a run whose script has ended still shows as running: most ends take no longer, and are one write."""
 _STARTING_S: Final = 0.5
-"""How long a job that may start still shows the reason that it waited for: most starts take no longer."""
+"""How long a job that may start still shows why it waited, and no Volcano Job: most starts take no longer. Who comes
+after a kill finds the Volcano Job all the same.
+"""
 
 Key = tuple[str, str]
 
@@ -62,10 +64,9 @@ def _may_wait_s(job: Admitted, record: JobRecord, volcano_job: str) -> float:
     before, now = job.record.status, record.status
     if (before.state, now.state) == (JobState.RUNNING, JobState.EXITING):
         return _EXITING_S
-    is_let_start = bool(volcano_job) and volcano_job == job.volcano_job
-    # an array makes those that are to start soon
-    is_new_member = not volcano_job and before.reason is Reason.NONE and record.spec.member_of is not None
-    is_queued = before.state is now.state is JobState.QUEUED and (is_let_start or is_new_member)
-    if is_queued and replace(now, reason=before.reason, message=before.message) == before:
-        return _STARTING_S
+    is_let_start = before.state is now.state is JobState.QUEUED and bool(volcano_job)
+    if is_let_start and not record.status.licenses:  # who has a Volcano Job is said to hold them
+        shown = {name: getattr(before, name) for name in ("reason", "message", "planned_start", "planned_nodes")}
+        if replace(now, **shown) == before:
+            return _STARTING_S
     return 0.0

@@ -46,7 +46,7 @@ class VolcanoJobs:
         made, since = self._made.get(key, (None, 0.0))
         if found is not None or time.monotonic() - since > LAG_S:
             self._made.pop(key, None)
-        elif job.volcano_job:
+        elif made is not None and self._removed.get(job.key) != made["metadata"]["uid"]:
             return made
         if found is None and job.volcano_job:
             try:

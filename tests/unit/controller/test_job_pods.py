@@ -9,7 +9,7 @@ import pytest
 
 from hpcbatch.api.informer import Informer
 from hpcbatch.api.port import Api, Object, ObjectList, WatchEvent
-from hpcbatch.controller.job_pods import JobPods, SeenPods
+from hpcbatch.controller.job_pods import JobPods, SeenPods, next_event_s
 from hpcbatch.controller.records import Admitted
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
@@ -152,3 +152,23 @@ def test_an_end_whose_event_never_comes_is_not_waited_for_for_ever(monkeypatch: 
     clock[0] += 2.5
     assert cluster.seen("Completed") == [("Running", "a", False)]
     assert cluster.pods.late_s(KEY) is None
+
+
+@pytest.mark.parametrize(
+    ("what", "node", "phase", "is_at_once"),
+    [
+        pytest.param("ADDED", "", "Pending", False, id="it gets its node at once"),
+        pytest.param("MODIFIED", "", "Pending", True, id="its scheduler says why it has none"),
+        pytest.param("MODIFIED", "n1", "Pending", False, id="it starts in a moment"),
+        pytest.param("MODIFIED", "n1", "Running", True, id="it runs"),
+        pytest.param("MODIFIED", "n1", "Succeeded", False, id="the end of its Volcano Job follows"),
+        pytest.param("MODIFIED", "n1", "Failed", False, id="likewise"),
+        pytest.param("DELETED", "n1", "Running", True, id="it is gone"),
+    ],
+)
+def test_a_look_waits_for_the_event_that_follows(what: Any, node: str, phase: str, is_at_once: bool) -> None:
+    spec = {"nodeName": node} if node else {}
+    seen = {"metadata": {"name": FIRST, "namespace": "ns"}, "spec": spec, "status": {"phase": phase}}
+    assert (next_event_s(WatchEvent(what, seen)) == 0.0) is is_at_once
+    leaving = {**seen, "metadata": {**seen["metadata"], "deletionTimestamp": "2026-11-25T13:00:00Z"}}
+    assert next_event_s(WatchEvent(what, leaving)) == 0.0

@@ -19,6 +19,7 @@ from hpcbatch.controller.lone_pods import LonePods
 from hpcbatch.controller.node_rooms import NodeRooms
 from hpcbatch.controller.past_usage import PastUsage
 from hpcbatch.controller.plan_gate import PlanGate
+from hpcbatch.controller.plan_world import PlanWorld
 from hpcbatch.controller.site_source import SiteSource
 from hpcbatch.model.account_limits import WORDS, Limits
 from hpcbatch.model.accounts import Accounts, Association, Qos, first_accounts
@@ -32,6 +33,7 @@ from hpcbatch.model.site import Policy, QueueConfig, SiteConfig
 from hpcbatch.model.spec import JobSpec
 from hpcbatch.model.state import JobState, Reason
 from hpcbatch.policy.observed import Waiting
+from hpcbatch.policy.plan.outcome import Plan
 from hpcbatch.record.batchjob import full_status_to_json
 from hpcbatch.record.manifest import to_manifest
 from hpcbatch.site.file import Site
@@ -743,3 +745,41 @@ def test_a_job_whose_pods_no_node_takes_does_not_start_again_at_once_for_ever(
     monkeypatch.setattr(time, "monotonic", lambda: much_later)
     world.gate.was_refused(job(1), "e")
     assert world.gate.take(job(1)) is None
+
+
+def plans(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """When plans are made from now on."""
+    made: list[float] = []
+    plan = PlanWorld.plan
+
+    def counted(world: PlanWorld, now_s: float) -> Plan:
+        made.append(now_s)
+        return plan(world, now_s)
+
+    monkeypatch.setattr(PlanWorld, "plan", counted)
+    return made
+
+
+def test_a_start_as_planned_leads_to_no_plan_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plan_gate, "_LATER_S", 60.0)
+    monkeypatch.setattr(plan_gate, "_LEAST_S", 60.0)
+    world = World(1)
+    world.gate.look()
+    made = plans(monkeypatch)
+    starts = job(1)
+    assert world.gate.take(starts) is None
+    world.made(starts)
+    world.gate.look()  # tells what the plan of `take` says
+    count = len(made)
+    world.put_pod(starts, "n0")
+    running = replace(starts.status, state=JobState.RUNNING, start_time=datetime.now(UTC))
+    world.written(replace(starts, status=running), "job-1")
+    world.gate.look()
+    assert len(made) == count, "its end is another one, by which no job starts"
+    monkeypatch.setattr(plan_gate, "_LATER_S", 0.0)
+    world.gate.look()
+    assert len(made) == count + 1
+    monkeypatch.setattr(plan_gate, "_LATER_S", 60.0)
+    world.put_pod(starts, "n0", phase="Succeeded")
+    world.gate.look()
+    assert len(made) == count + 2, "there is room"

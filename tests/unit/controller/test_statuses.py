@@ -12,7 +12,6 @@ from hpcbatch.controller import statuses
 from hpcbatch.controller.own_writes import OwnWrites
 from hpcbatch.controller.records import Admitted
 from hpcbatch.controller.statuses import Statuses
-from hpcbatch.model.array import Membership
 from hpcbatch.model.dialect import Dialect
 from hpcbatch.model.record import JobRecord, JobStatus
 from hpcbatch.model.spec import JobSpec
@@ -85,10 +84,11 @@ QUEUED = as_state(JobState.QUEUED)
 STARTING = replace(QUEUED, status=replace(QUEUED.status, reason=Reason.STARTING))
 
 
-def test_a_start_waits_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("had", [pytest.param("job-7", id="its reason"), pytest.param("", id="its Volcano Job, too")])
+def test_a_start_waits_a_moment(had: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(statuses, "_STARTING_S", 60.0)
     api = Written()
-    wait_s = written(api, STARTING, before=QUEUED, had="job-7")
+    wait_s = written(api, STARTING, before=QUEUED, had=had)
     assert wait_s is not None
     assert 0 < wait_s <= 60.0
     assert api.states == []
@@ -102,26 +102,20 @@ def test_a_long_start_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("now", "had"),
+    ("now", "has"),
     [
-        pytest.param(STARTING, "", id="its Volcano Job is named"),
+        pytest.param(STARTING, "", id="it waits"),
         pytest.param(as_state(JobState.RUNNING), "job-7", id="it runs"),
         pytest.param(replace(STARTING, status=replace(STARTING.status, rank=2)), "job-7", id="more has changed"),
+        pytest.param(
+            replace(STARTING, status=replace(STARTING.status, licenses=(("matlab", 1),))),
+            "job-7",
+            id="it holds licences",
+        ),
     ],
 )
-def test_of_a_start_all_else_is_written_at_once(now: JobRecord, had: str) -> None:
+def test_of_a_start_all_else_is_written_at_once(now: JobRecord, has: str) -> None:
     api = Written()
-    assert written(api, now, before=QUEUED, had=had) is None
+    before = replace(QUEUED, status=replace(QUEUED.status, licenses=now.status.licenses))
+    assert written(api, now, before=before, has=has) is None
     assert api.states == [now.status.state.value]
-
-
-@pytest.mark.parametrize(
-    ("member_of", "is_put_off"), [(Membership(array_id=1, array_name="x", index=2), True), (None, False)]
-)
-def test_why_a_new_member_waits_is_told_a_moment_later(member_of: Membership | None, is_put_off: bool) -> None:
-    api = Written()
-    new = replace(QUEUED, spec=replace(SPEC, member_of=member_of))
-    waits = replace(new, status=replace(new.status, reason=Reason.PRIORITY))
-    assert (written(api, waits, before=new, has="") is not None) is is_put_off
-    later = replace(waits, status=replace(waits.status, reason=Reason.RESOURCES))
-    assert written(api, later, before=waits, has="") is None

@@ -64,6 +64,11 @@ def test_what_we_made_is_there_before_the_cache_knows(monkeypatch: pytest.Monkey
     assert cluster.jobs.of(MADE) is None, "the record names one that somebody else deleted"
     cluster.jobs.was_made(volcano_job("a"))
     assert cluster.jobs.of(MADE) == volcano_job("a")
+    assert cluster.jobs.of(NEW) == volcano_job("a"), "the record does not name it yet"
+    cluster.jobs.remove(RECORD, "a")
+    assert cluster.jobs.of(NEW) is None
+    cluster.jobs.was_made(volcano_job("b"))
+    assert cluster.jobs.of(NEW) == volcano_job("b")
     monkeypatch.setattr(volcano_jobs, "LAG_S", 0.0)
     assert cluster.jobs.of(MADE) is None, "the cache would know by now"
 
