@@ -23,7 +23,7 @@ from tests.kube_api import ADMIN, KubeApi, kube_api
 from tests.postgres import postgres
 from tests.waiting import wait_for
 
-JOBS, RATE, COMPACTION_S = 100_000, 100.0, 36.0
+JOBS, RATE, COMPACTION_S, _USUAL_COMPACTION_S = 100_000, 100.0, 36.0, 300.0
 RECORDS, SURPLUS = 100_000, 2000
 _ROOT = Path(__file__).parents[2]
 _KEY = "/registry/hpcbatch.io/batchjobs"
@@ -86,15 +86,15 @@ def main(jobs: int = JOBS, rate: float = RATE, compaction_s: float = COMPACTION_
             wait_for("the move of all records", lambda: not etcd.count(_KEY), _LIMIT_S, every_s=1)
             _tell(etcd, f"all in PostgreSQL after {time.monotonic() - began:.0f} s", controller)
         _after_compactions(etcd, compaction_s)
-        fill(etcd, record, jobs, RECORDS)
-        _tell(etcd, f"{RECORDS} records that stay, no history")
-        fill(etcd, record, jobs + RECORDS, SURPLUS)
-        _wait_seen(api, record, jobs + RECORDS + SURPLUS)
+    with _kubernetes(_USUAL_COMPACTION_S) as (api, etcd):
+        record = installed(api, ended, RECORDS)
+        fill(etcd, record, 0, RECORDS + SURPLUS)
+        _tell(etcd, f"{RECORDS + SURPLUS} records, no history")
+        _wait_seen(api, record, RECORDS + SURPLUS)
         with _controller(api) as controller:
-            _tell(etcd, f"{SURPLUS} more, and a controller", controller)
+            _tell(etcd, "and a controller that acts", controller)
             wait_for(f"{RECORDS} records", lambda: etcd.count(_KEY) <= RECORDS, _LIMIT_S, every_s=1)
             _tell(etcd, "the controller has removed the surplus", controller)
-        _after_compactions(etcd, compaction_s)
 
 
 def _after_compactions(etcd: Etcd, compaction_s: float) -> None:
@@ -158,7 +158,7 @@ def _controller(api: KubeApi, *options: str) -> Iterator[ControllerProcess]:
     every = ("--no-leader-elect", "--history-port", "0")
     running = ControllerProcess(api.kubeconfig(ADMIN), log, *every, *options)
     try:
-        wait_for("a controller that acts", lambda: "acting," in log.read_text(), 300)
+        wait_for("a controller that acts", lambda: "acting," in log.read_text(), 600)
         yield running
     finally:
         running.stop()
