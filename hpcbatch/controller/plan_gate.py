@@ -513,7 +513,8 @@ class PlanGate:
             limit_s = min(
                 limit_s, max(0.0, self._ranks.until_s()), max(_LEAST_S, self._world.groupings.next_s - time.time())
             )
-            limit_s = min(limit_s, self._told.until_s())
-            if self._world.has_other_ends:
+            if self._world.has_other_ends:  # estimates come after the plan
                 limit_s = min(limit_s, max(0.0, self._made + _LATER_S - time.monotonic()))
+            else:
+                limit_s = min(limit_s, self._told.until_s())
         return limit_s if next_s is None else min(limit_s, max(_LEAST_S, next_s - time.time()))
