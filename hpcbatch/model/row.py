@@ -309,7 +309,7 @@ IN_ROW: Final = tuple(column for column in COLUMNS if column.priority is None)
 
 ROW: Final = Column("Row", "string", ".status.row", {}, 1, "What else listings show of it, as JSON")
 """The cells of IN_ROW. Each column of a row costs the API server 1 to 2 us of CPU, so that a listing with a column for
-each value takes it more than twice as long. A column of its own has what differs among jobs that wait and were
+each value takes it twice as long. A column of its own has what differs among jobs that wait and were
 submitted alike, so that their texts here are one in memory; what other writes than that of a whole status change; and
 the sets of an array, which can be large.
 """

@@ -29,10 +29,10 @@ def admitted(obj: Object, number: int, state: JobState = JobState.QUEUED, **stat
         namespace=obj["metadata"]["namespace"],
         object_name=obj["metadata"]["name"],
         spec=spec,
-        status=JobStatus(state=state, owner="alice", **status),
+        status=JobStatus(state=state, owner="alice", **{"home": "/d", **status}),
         queue="default",
     )
-    return obj | {"status": full_status_to_json(record) | {"workDir": "/d"}}
+    return obj | {"status": full_status_to_json(record)}
 
 
 class Answering:

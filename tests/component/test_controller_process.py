@@ -193,12 +193,13 @@ def test_a_killed_leader_is_followed(site: Site) -> None:
     threads, names = site.submit_many(12)
     wait_for("the first jobs to be admitted", lambda: len(names) >= 3)
     leader.signal(signal.SIGKILL)
-    for thread in threads:
+    later, more = site.submit_many(4)
+    for thread in (*threads, *later):
         thread.join(40)
-    assert len(names) == 12
+    assert (len(names), len(more)) == (12, 4)
     assert other.leads
-    site.wait_running(12)
-    site.check(12)
+    site.wait_running(16)
+    site.check(16)
 
 
 def test_a_paused_leader_does_nothing_more(site: Site) -> None:
