@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -68,6 +68,28 @@ class ControllerProcess:
         self.process.wait(60)
 
 
+def furnished(
+    nodes: Iterable[str], *, cpus: int = _CPUS, more_of_site: str = "", remembered: int = DEFAULT_HISTORY
+) -> Registry:
+    """An embedded API with these nodes, the users' namespaces and the site's configuration."""
+    registry = Registry(Store(":memory:", history=remembered))
+    register_volcano_admission(registry)
+    registry.install_builtin()
+    for name in nodes:
+        registry.create(NODES, node(name, cpus))
+    for namespace in namespaces():
+        registry.create(NAMESPACES, namespace)
+    config = {"metadata": {"name": "hpcbatch-site"}, "data": {"site.yaml": SITE + more_of_site}}
+    registry.create(CONFIGMAPS, {"apiVersion": "v1", "kind": "ConfigMap", **config}, SYSTEM_NAMESPACE)
+    return registry
+
+
+def put_job(registry: Registry, user: str, name: str, submission: Submission) -> None:
+    """Returns before it is admitted."""
+    registry.create(SECRETS, submission_secret(name, submission), user)
+    registry.create(BATCHJOBS, to_manifest(submission.spec, name=name, submission_secret=name), user)
+
+
 class Rig:
     def __init__(
         self,
@@ -81,16 +103,8 @@ class Rig:
         """`remembered`: so many changes a watch may lag behind, before it has to list anew."""
         self.directory, self.kubeconfig = directory, directory / "kubeconfig"
         self.kubeconfigs = str(self.kubeconfig)  # all users are one
-        self.registry = Registry(Store(":memory:", history=remembered))
-        register_volcano_admission(self.registry)
-        self.registry.install_builtin()
         names = [f"node-{number:05}" for number in range(nodes)]
-        for name in names:
-            self.registry.create(NODES, node(name))
-        for namespace in namespaces():
-            self.registry.create(NAMESPACES, namespace)
-        config = {"metadata": {"name": "hpcbatch-site"}, "data": {"site.yaml": SITE + more_of_site}}
-        self.registry.create(CONFIGMAPS, {"apiVersion": "v1", "kind": "ConfigMap", **config}, SYSTEM_NAMESPACE)
+        self.registry = furnished(names, more_of_site=more_of_site, remembered=remembered)
         self._certificate = ensure_certificate(directory)
         self.server = self._made_server()
         self._port = self.server.start()
@@ -148,8 +162,7 @@ class Rig:
         for _ in range(count):
             self._count += 1
             user, name = users[self._count % len(users)], f"pbs-{self.began}-{self._count}"
-            self.registry.create(SECRETS, submission_secret(name, submission), user)
-            self.registry.create(BATCHJOBS, to_manifest(submission.spec, name=name, submission_secret=name), user)
+            put_job(self.registry, user, name, submission)
             names.append(name)
         return names
 

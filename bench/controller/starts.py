@@ -12,19 +12,14 @@ from itertools import count
 from typing import NamedTuple, TypeVar
 
 from bench.controller.played import PlacesAtOnce
-from bench.controller.rig import SITE, USERS, made_submission, namespaces, node
+from bench.controller.rig import USERS, furnished, made_submission, put_job
 from bench.controller.users import AT_ONCE
 from hpcbatch.api.informer import Informer, Key, object_key
-from hpcbatch.api.names import SYSTEM_NAMESPACE
 from hpcbatch.api.port import Api, WatchEvent
-from hpcbatch.api.resources import BATCHJOBS, CONFIGMAPS, NAMESPACES, NODES, SECRETS, Resource
-from hpcbatch.client.submit import submission_secret
+from hpcbatch.api.resources import BATCHJOBS, Resource
 from hpcbatch.controller.controller import Controller
 from hpcbatch.controller.guarded import GuardedApi
 from hpcbatch.engine.registry.registry import Registry
-from hpcbatch.engine.registry.store import Store
-from hpcbatch.engine.volcano.admission import register_volcano_admission
-from hpcbatch.record.manifest import to_manifest
 from hpcbatch.site.file import CLUSTER_DEFAULTS
 
 _NODES, _CPUS, _RUN_S = 8, 2, 5.0
@@ -69,8 +64,7 @@ class Submitters:
 
     def _submit(self, user: str) -> None:
         name = f"pbs-{next(self._numbers)}"
-        self._registry.create(SECRETS, submission_secret(name, self._submission), user)
-        self._registry.create(BATCHJOBS, to_manifest(self._submission.spec, name=name, submission_secret=name), user)
+        put_job(self._registry, user, name, self._submission)
 
     def _on_job(self, event: WatchEvent) -> None:
         key = object_key(event.object)
@@ -91,16 +85,8 @@ def overloaded(
     answer_s: float, workers: int, *, nodes: int = _NODES, run_s: float = _RUN_S
 ) -> Iterator[Callable[[], Counts]]:
     """What has been done since the beginning. Nodes have two CPUs, and jobs take one."""
-    registry = Registry(Store(":memory:"))
-    register_volcano_admission(registry)
-    registry.install_builtin()
     names: Sequence[str] = [f"node-{number}" for number in range(nodes)]
-    for name in names:
-        registry.create(NODES, node(name, _CPUS))
-    for namespace in namespaces():
-        registry.create(NAMESPACES, namespace)
-    config = {"metadata": {"name": "hpcbatch-site"}, "data": {"site.yaml": SITE}}
-    registry.create(CONFIGMAPS, {"apiVersion": "v1", "kind": "ConfigMap", **config}, SYSTEM_NAMESPACE)
+    registry = furnished(names, cpus=_CPUS)
     volcano, users = PlacesAtOnce(registry, names, run_s), Submitters(registry)
     controller = Controller(SlowApi(registry, answer_s), CLUSTER_DEFAULTS, workers=workers)
     parts = (volcano, controller, users)
