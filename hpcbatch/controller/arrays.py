@@ -72,12 +72,12 @@ class Arrays:
         wake: Callable[[Key, float], None],
         own_writes: OwnWrites,
         mail: Callable[[Object, JobRecord], None],
-        plan_wakes: Callable[[], bool],
+        plan_decides: Callable[[], bool],
     ) -> None:
-        """`plan_wakes`: whether the plan has queued jobs looked at that may start."""
+        """`plan_decides`: whether jobs start by the plan, which has them looked at then."""
         self._api, self._batchjobs = api, batchjobs
         self._take_numbers, self._wake, self._own_writes = take_numbers, wake, own_writes
-        self._mail, self._plan_wakes = mail, plan_wakes
+        self._mail, self._plan_decides = mail, plan_decides
         self._lock = threading.Lock()
         self._members: dict[Key, Members] = {}
 
@@ -151,10 +151,7 @@ class Arrays:
         if record.status.state.is_final:
             self._own_writes.add(write())
             return
-        written, has_more = self._own_writes.settle(key, write)
-        if has_more:
-            self._wake(key, _LEAST_PAUSE_S)
-        self._mail(written, record)
+        self._mail(self._own_writes.settle_and_wake(key, write, lambda key: self._wake(key, _LEAST_PAUSE_S)), record)
 
     def _observe(
         self, key: Key, obj: Object, record: JobRecord, obstacle: Obstacle | None, ready: Indices | None
@@ -243,7 +240,7 @@ class Arrays:
             member = unnumbered[index]
             admit = partial(self._admit, member, record, number)
             written, has_more = self._own_writes.settle(object_key(member), admit)
-            is_in_line = state_of(written) is JobState.QUEUED and self._plan_wakes()
+            is_in_line = state_of(written) is JobState.QUEUED and self._plan_decides()
             self._wake(object_key(member), _FIRST_LOOK_S if is_in_line and not has_more else 0.0)
             with self._lock:
                 members.admitted.add(index)

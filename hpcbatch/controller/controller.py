@@ -152,7 +152,7 @@ class Controller:
             wake=self.work.add_after,
             own_writes=self._own_writes,
             mail=lambda obj, record: self.mailer.look(obj, record),  # noqa: PLW0108
-            plan_wakes=lambda: self._plan.wakes,
+            plan_decides=lambda: self._plan.decides,
         )
         self._set_aside = SetAside(
             api, self._batchjobs, self.work, refuse=self._intake.refuse, wrote=self._own_writes.add

@@ -112,9 +112,7 @@ class Ended:
         if record.spec.member_of is None and not may_run_again(record.spec):
             remove(self._api, SECRETS, job.obj["spec"].get("submissionSecret", ""), namespace)
         self._job_pods.forget_ended(job.key)
-        written, has_more = self._own_writes.settle(job.key, partial(self._mark_cleaned, job))
-        if has_more:
-            self._wake(job.key)
+        written = self._own_writes.settle_and_wake(job.key, partial(self._mark_cleaned, job), self._wake)
         return Admitted(written, job.record)
 
     def _claim_templates(self, record: JobRecord) -> set[str]:

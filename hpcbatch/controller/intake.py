@@ -72,8 +72,10 @@ def lane_of(
     status: Mapping[str, Any] = {} if obj is None else obj.get("status", {})
     is_new = obj is not None and "jobId" not in status and "memberOf" not in obj["spec"]
     if status.get("volcanoJob") and not status.get("cleaned"):
-        return "runs", (key[0], is_new)
-    return "starts" if is_starting(status.get("jobId", "")) else "waits", (key[0], is_new)
+        kind = "runs"
+    else:
+        kind = "starts" if is_starting(status.get("jobId", "")) else "waits"
+    return kind, (key[0], is_new)
 
 
 class Intake:

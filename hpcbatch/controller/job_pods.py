@@ -43,6 +43,7 @@ _LAG_S = 2.0
 _AGAIN_S = 0.5
 """The next look at a job whose pods' last events are late; their coming leads to one at once."""
 _BOUND_S, _ENDED_S = 0.3, 0.05
+"""How long a pod that has its node mostly takes to start, and the end of a Volcano Job to follow its pod's."""
 
 
 class JobPods:

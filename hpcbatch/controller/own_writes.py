@@ -51,6 +51,13 @@ class OwnWrites:
         self._written[key] = version, time.monotonic()
         return written, bool(others)
 
+    def settle_and_wake(self, key: Key, write: Callable[[], Object], wake: Callable[[Key], None]) -> Object:
+        """As `settle`; `wake` is called if other events have come meanwhile."""
+        written, has_more = self.settle(key, write)
+        if has_more:
+            wake(key)
+        return written
+
     def is_settled(self, obj: Object) -> bool:
         """Whether the event of `obj` leads to no look: it is our own write, or is looked at when that is done."""
         key, version = object_key(obj), int(obj["metadata"]["resourceVersion"])

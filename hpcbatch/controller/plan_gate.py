@@ -158,8 +158,8 @@ class PlanGate:
         self._changed.set()
 
     @property
-    def wakes(self) -> bool:
-        """Whether a queued job is looked at as soon as the plan starts it."""
+    def decides(self) -> bool:
+        """Whether jobs start by the plan, and are looked at as soon as it starts them; or else when Volcano does."""
         return self._sites.in_force.config.policy is not Policy.VOLCANO
 
     def on_site(self) -> None:
@@ -247,7 +247,7 @@ class PlanGate:
         """When and where a job would start that came now."""
         row = row_of(record)
         found = Foreseen(record.job_id, record.queue, row.cpus)
-        if self._sites.in_force.config.policy is Policy.VOLCANO:
+        if not self.decides:
             return found
         with self._lock:
             self._world.refresh(time.time())
@@ -304,7 +304,7 @@ class PlanGate:
 
     def may_go_on(self, record: JobRecord) -> bool:
         """Whether a suspended job that left its CPUs to others gets them again: it holds them from then on."""
-        if self._sites.in_force.config.policy is Policy.VOLCANO:
+        if not self.decides:
             return True  # its nodes grant them when they have them
         job_id = plan_id(record.job_id)
         with self._lock:
@@ -324,7 +324,7 @@ class PlanGate:
 
     def preempted(self, record: JobRecord) -> Preempted | None:
         """That a running job ends for another one, and how; None if it does not."""
-        if self._sites.in_force.config.policy is Policy.VOLCANO:
+        if not self.decides:
             return None
         with self._lock:
             return self._world.claims.preempted(record, datetime.now(UTC))
@@ -337,7 +337,7 @@ class PlanGate:
         if status.state is not JobState.QUEUED:
             return None if status.state in WAITING else status.preempting
         with self._lock:
-            if self._sites.in_force.config.policy is Policy.VOLCANO:
+            if not self.decides:
                 return None
             self._world.refresh(time.time())  # the rules are the site's: a fresh controller has not looked at it
             if not known.rules.preempts(record):
@@ -486,7 +486,7 @@ class PlanGate:
             self._changed.clear()
             if self._stopping.is_set():
                 return
-            if self._sites.in_force.config.policy is Policy.VOLCANO:
+            if not self.decides:
                 self._stopping.wait(_SHARE)
                 continue
             try:

@@ -52,10 +52,7 @@ class Statuses:
         if not is_settled:
             self._own_writes.add(write())
             return None
-        written, has_more = self._own_writes.settle(job.key, write)
-        if has_more:
-            self._wake(job.key)
-        self._mail(written, record)
+        self._mail(self._own_writes.settle_and_wake(job.key, write, self._wake), record)
         return None
 
 

@@ -24,6 +24,7 @@ _AT_ONCE = 1000
 _T = TypeVar("_T")
 _NOT_KEPT = ("managedFields", "finalizers")
 _IN_CELLS = ("row", "rowMark")
+"""Of a job's status, what only listings read."""
 
 # Times are microseconds since 1970. `began` is the start of a job that never started: its end.
 # `cells` is the job as a row of a listing, ready to be sent; `cells_of` identifies its columns.

@@ -51,10 +51,11 @@ def status_from_json(
 def full_status_to_json(record: JobRecord, *, volcano_job: str = "") -> Json:
     """The status to store for `record`: with everything that the printer columns need."""
     body = status_to_json(record.status)
+    computed = {part.json: part.of(record) for part in COMPUTED}
     for part in COMPUTED:
-        if (value := part.of(record)) is not None:
+        if (value := computed[part.json]) is not None:
             body[part.json] = part.kind.to_json(value)
-    body |= row_to_json(record)
+    body |= {"row": row_text(record, computed), "rowMark": row_mark()}
     if volcano_job:
         body["volcanoJob"] = volcano_job
     return body
@@ -62,7 +63,8 @@ def full_status_to_json(record: JobRecord, *, volcano_job: str = "") -> Json:
 
 def row_to_json(record: JobRecord) -> Json:
     """The part of its status that only listings read."""
-    return {"row": row_text(record), "rowMark": row_mark()}
+    status = full_status_to_json(record)
+    return {name: status[name] for name in ("row", "rowMark")}
 
 
 def has_row(obj: Json) -> bool:

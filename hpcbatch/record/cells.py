@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache
 from operator import attrgetter
+from types import MappingProxyType
 
 from hpcbatch.model.record import JobRecord, JobStatus
 from hpcbatch.model.row import IN_ROW, Column
@@ -25,8 +26,8 @@ class _Plan(NamedTuple):
     """How the cells of records of two classes are made: all attributes are read at once."""
 
     fetch: Callable[[JobRecord], tuple[Any, ...]]
-    computed: tuple[Callable[[JobRecord], Any], ...]
-    """What is computed of the record stands behind its attributes."""
+    computed: tuple[str, ...]
+    """Names of what is computed of the record; the values stand behind its attributes."""
     steps: tuple[tuple[str, int, _Shown | None], ...]
     """The column's name, the place of its value, and what its cell shows of a value other than None; None: itself."""
 
@@ -34,14 +35,18 @@ class _Plan(NamedTuple):
 _PLANS: dict[tuple[type[JobSpec], type[JobStatus], int], tuple[_Plan, Sequence[Column]]] = {}
 
 
-def cells_of(record: JobRecord, columns: Sequence[Column]) -> dict[str, Any]:
-    """Cells by column name, as the API server's Table would have them; columns without a value are left out."""
+def cells_of(
+    record: JobRecord, columns: Sequence[Column], computed: Mapping[str, Any] = MappingProxyType({})
+) -> dict[str, Any]:
+    """Cells by column name, as the API server's Table would have them; columns without a value are left out.
+    `computed`: those of COMPUTED that are known already.
+    """
     key = type(record.spec), type(record.status), id(columns)
     known = _PLANS.get(key)
     if known is None:
         known = _PLANS[key] = _plan(type(record.spec), type(record.status), columns), columns
-    fetch, computed, steps = known[0]
-    values = [*fetch(record), *[value(record) for value in computed]]
+    fetch, names, steps = known[0]
+    values = [*fetch(record), *[computed[name] if name in computed else _COMPUTED[name].of(record) for name in names]]
     return {
         name: value if shown is None else shown(value)
         for name, place, shown in steps
@@ -49,9 +54,9 @@ def cells_of(record: JobRecord, columns: Sequence[Column]) -> dict[str, Any]:
     }
 
 
-def row_text(record: JobRecord) -> str:
-    """The value of model.row.ROW; without what says nothing."""
-    cells = cells_of(record, IN_ROW)
+def row_text(record: JobRecord, computed: Mapping[str, Any]) -> str:
+    """The value of model.row.ROW; without what says nothing. `computed` as in `cells_of`."""
+    cells = cells_of(record, IN_ROW, computed)
     return _spelled({name: cell for name, cell in cells.items() if cell is not None and cell != ""})
 
 
@@ -73,7 +78,7 @@ def _plan(spec_class: type[JobSpec], status_class: type[JobStatus], columns: Seq
     places = {source: place for place, source in enumerate(attributes)}
     places |= {source: len(attributes) + place for place, source in enumerate(computed)}
     steps = tuple((name, places[source], shown) for name, source, shown in found if source)
-    return _Plan(attrgetter(*attributes), tuple(_COMPUTED[name].of for name in computed), steps)
+    return _Plan(attrgetter(*attributes), tuple(computed), steps)
 
 
 def _source(path: str, spec_class: type[JobSpec], status_class: type[JobStatus]) -> tuple[str, _Shown | None]:
