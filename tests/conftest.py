@@ -1,12 +1,15 @@
-"""Settings of all tests: generated cases, and their order.
+"""Settings of all tests: generated cases, their order, and what whole folders of them need.
 
 Generated cases are new ones at every run of a developer's, the same ones in CI, where a find would hit a bystander.
 """
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
+from pathlib import Path
+from typing import Final
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -28,7 +31,39 @@ def pytest_xdist_auto_num_workers() -> int:
     return 2 * (os.cpu_count() or 1)
 
 
+_FIRST: Final = ("conformance", "component")
+_NEEDS: Final = {
+    "clients": (("clients",), 900),
+    "cluster": (("cluster", "alone"), 600),
+    "prometheus": (("prometheus",), 600),
+    "schedulers": (("cluster", "alone"), 1800),  # the first case builds
+    "templates": (("templates",), 900),
+    "web": (("web",), 300),
+}
+"""Marks of all cases of a folder, and how many seconds each of them has."""
+
+
+def pytest_sessionstart() -> None:
+    """Fourteen thousand cases stay to the end: looking among them for garbage again and again takes a third of the time
+    to collect them.
+    """
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What waits for jobs comes first, units last: no process is left alone with a long file at the end."""
-    order = ("conformance", "component")
-    items.sort(key=lambda item: next((n for n, name in enumerate(order) if name in item.path.parts), len(order)))
+    at = len(Path(__file__).parent.parts)
+    by_folder: dict[str, list[pytest.Item]] = {folder: [] for folder in _FIRST}
+    for item in items:
+        by_folder.setdefault(item.path.parts[at], []).append(item)
+    for folder, (marks, limit_s) in _NEEDS.items():
+        for item in by_folder.get(folder, ()):
+            for mark in marks:
+                item.add_marker(mark)
+            item.add_marker(pytest.mark.timeout(limit_s))
+    items[:] = [item for folder in by_folder.values() for item in folder]

@@ -15,13 +15,6 @@ from tests.conformance.rigs import EngineRig, engine_rig
 from tests.conformance.site import Site
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if HERE in item.path.parents:
-            item.add_marker(pytest.mark.clients)
-            item.add_marker(pytest.mark.timeout(900))
-
-
 @pytest.fixture(scope="session")
 def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EngineRig]:
     with engine_rig(tmp_path_factory.mktemp("engine")) as rig:

@@ -15,19 +15,6 @@ from tests.conformance.rigs import ClusterRig
 from tests.conformance.site import Site
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    need_the_cluster(items, Path(__file__).parent, 600)
-
-
-def need_the_cluster(items: list[pytest.Item], below: Path, limit_s: float) -> None:
-    """Mark the cases below that directory: each has the cluster for itself, and so many seconds."""
-    for item in items:
-        if below in item.path.parents:
-            item.add_marker("cluster")
-            item.add_marker("alone")
-            item.add_marker(pytest.mark.timeout(limit_s))
-
-
 @dataclass(frozen=True)
 class Admin:
     """Somebody with the cluster's admin.conf, at the machine itself."""

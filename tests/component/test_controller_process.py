@@ -253,6 +253,7 @@ def test_pages_and_log(site: Site) -> None:
         assert line.startswith("time=20"), "one line for each record"
 
 
+@pytest.mark.slow
 def test_renewed_credentials_are_taken_up(site: Site) -> None:
     controller = site.controller()
     wait_for("it to lead", lambda: controller.leads)

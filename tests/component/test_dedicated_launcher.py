@@ -61,6 +61,7 @@ def test_one_chunk(site: Site) -> None:
     assert site.read(f"one.o{job}").split() == [f"job-{job}-mpimaster-0", worker, "1", worker]
 
 
+@pytest.mark.slow
 def test_ranks_on_one_host_alone_are_told(site: Site) -> None:
     """They are looked at on the first host, which is not where the script runs."""
     script = "#!/bin/sh\nmpirun -np 2 sleep 4\n"

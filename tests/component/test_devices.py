@@ -112,6 +112,7 @@ def test_one_template_whenever_the_controller_is_killed(cluster: Cluster, writes
     assert len(cluster.kubelet.started) == len(set(cluster.kubelet.started)), "none ran twice"
 
 
+@pytest.mark.slow
 def test_without_the_api_a_job_says_so() -> None:
     with running(4) as bare:
         prepare(bare)

@@ -24,6 +24,7 @@ def pod_spec(cluster: Cluster, job: str) -> Object:
     return spec
 
 
+@pytest.mark.slow
 def test_who_places_a_job(cluster: Cluster) -> None:
     with controlled(cluster.registry):
         batch = put(cluster, Chunk(cpus=1))

@@ -68,6 +68,7 @@ def run_jobs(site: Site) -> None:
     wait_for("the ends", lambda: all("endTime" in job["status"] for job in site.jobs()), 40)
 
 
+@pytest.mark.slow
 def test_the_next_controller_sends_what_waits(site: Site, port: int) -> None:
     leader, other = site.pair()
     run_jobs(site)

@@ -42,6 +42,7 @@ def test_a_controller_that_lags_behind_what_is_remembered_lists_anew() -> None:
         all_went_well(running, names)
 
 
+@pytest.mark.slow
 def test_nodes_do_not_stay_empty_while_many_submit() -> None:
     """While starts had no turns of their own, 30 submissions were answered for each job that got nodes, and not 5."""
     with overloaded(0.05, 8, nodes=2, run_s=1.0) as done:

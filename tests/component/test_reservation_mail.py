@@ -102,6 +102,7 @@ def test_of_a_change_and_of_its_removal(world: Cluster, server: MailServer) -> N
     assert len(server.mails) == 3
 
 
+@pytest.mark.slow
 def test_what_the_mail_server_does_not_take_yet(server: MailServer) -> None:
     """The reservation is over for everybody, and its record stays until the next controller has told of it."""
     server.refusals["RCPT"].extend(["450 later"] * 100)

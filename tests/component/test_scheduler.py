@@ -168,6 +168,7 @@ def test_a_lost_member_makes_the_group_unknown(cluster: Cluster) -> None:
     )
 
 
+@pytest.mark.slow
 def test_many_jobs_run_once_each_in_the_order_of_their_creation() -> None:
     count = 200
     with running(2, 2, 2) as cluster:

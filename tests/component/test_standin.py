@@ -250,6 +250,7 @@ def test_wrfout_is_an_atmosphere(done: Case) -> None:
         assert field.min() >= least and field.max() <= most
 
 
+@pytest.mark.slow
 def test_half_a_wave_swings_in_a_basin_as_theory_says(case: Case) -> None:
     """Mass stays, and the error of the wave's height falls with the square of the grid's spacing."""
     changes = [

@@ -102,6 +102,7 @@ def test_the_packed_program_needs_no_hpcbatch(program: Path) -> None:
     assert done.stdout.startswith(str(program))
 
 
+@pytest.mark.slow
 def test_what_cannot_be_drawn_is_one_line(program: Path) -> None:
     from tests.unit.maps.synthetic import write
 

@@ -26,6 +26,7 @@ def waits(site: Site, job: str, reason: str) -> None:
     wait_for(f"job {job}: {reason}", lambda: shown_reason(site, job) == f"PD {reason}")
 
 
+@pytest.mark.slow
 def test_a_quality_of_service_goes_before_the_account(admin: Site, name: str) -> None:
     """Its MaxJobsPerUser counts, not the user's MaxJobs; and the partition's goes before the job's."""
     sacctmgr(admin, f"-i add qos {name} MaxJobsPerUser=2")

@@ -333,6 +333,7 @@ def test_a_limit_of_running_jobs_holds_back(admin: Site, name: str) -> None:
     admin.run("scancel", second, too_wide, other)
 
 
+@pytest.mark.slow
 def test_a_limit_is_never_exceeded(admin: Site, name: str) -> None:
     user = admin.env["USER"]
     sacctmgr(admin, f"-i add qos {name} MaxJobsPerUser=2")
@@ -391,6 +392,7 @@ def test_pbs_limits_what_runs(admin: Site, name: str) -> None:
     admin.run("qdel", first, second)
 
 
+@pytest.mark.slow
 def test_a_higher_quality_of_service_starts_first(admin: Site, name: str) -> None:
     sacctmgr(admin, f"-i add qos {name} Priority=100")
     in_force(admin, name)
@@ -437,6 +439,7 @@ def test_a_formula_orders_jobs(admin: Site) -> None:
     assert admin.read("order").split() == ["long", "short"]
 
 
+@pytest.mark.slow
 def test_a_priority_given_outright_stays(admin: Site) -> None:
     """Slurm's Priority=N, scontrol top and qrun, where a formula orders jobs."""
     prioritise(admin, "formula: ncpus*1000")

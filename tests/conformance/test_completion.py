@@ -174,6 +174,7 @@ def test_bash_at_a_terminal(site: Site, job: str) -> None:
         child.close(force=True)
 
 
+@pytest.mark.slow
 def test_fish(site: Site, job: str) -> None:
     _needs(site, "fish")
     queues = _bash(site, "qsub", "-q", "")
@@ -189,6 +190,7 @@ def test_fish(site: Site, job: str) -> None:
     assert "--kubeconfig" in [each.rstrip("=") for each in _fish(site, "hpcbatch user add --k")]
 
 
+@pytest.mark.slow
 def test_zsh(site: Site, job: str) -> None:
     _needs(site, "zsh")
     queue = _bash(site, "qsub", "-q", "")[0]

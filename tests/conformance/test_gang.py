@@ -51,6 +51,7 @@ def test_waiting_for_room_shows_resources(site: Site) -> None:
     site.wait_end(second)
 
 
+@pytest.mark.slow
 def test_priority_orders_what_waits(site: Site) -> None:
     first = site.sbatch("-N", "3", "--ntasks-per-node=2", "-o", "/dev/null", "--wrap", "sleep 600")
     site.wait_state(first, "R")

@@ -67,6 +67,7 @@ srun -n 1 ./ring : -n 2 ./ring
 """
 
 
+@pytest.mark.slow
 def test_components_of_a_heterogeneous_job_are_one_world(ring: Site) -> None:
     job = ring.sbatch(stdin=COMPONENTS)
     record = ring.wait_end(job)

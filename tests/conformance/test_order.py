@@ -68,6 +68,7 @@ def test_the_other_starts_first(site: Site, formula: str) -> None:
 
 
 @pytest.mark.alone
+@pytest.mark.slow
 def test_an_array_takes_its_members_along(site: Site) -> None:
     full = ("-l", "select=3:ncpus=2", "-l", "place=scatter", "-l", "walltime=20:00", "-o", "/dev/null", "-j", "oe")
     running = site.qsub(*full, stdin="sleep 600\n")

@@ -46,6 +46,7 @@ def end_all(site: Site, *jobs: str) -> None:
 
 
 @pytest.mark.parametrize("limit", ["max_run_res_soft.ncpus = [p:over=1]", "max_run_soft = [p:over=0]"])
+@pytest.mark.slow
 def test_who_is_over_a_soft_limit_comes_after_all_others(server: Site, limit: str) -> None:
     qmgr(server, f"set server {limit}")
     assert f"set server {limit}\n" in qmgr(server, "print server")
@@ -61,6 +62,7 @@ def test_who_is_over_a_soft_limit_comes_after_all_others(server: Site, limit: st
     end_all(server, first)
 
 
+@pytest.mark.slow
 def test_a_formula_puts_jobs_in_order(server: Site) -> None:
     for formula in ("ncpus*", "nosuch + 1"):
         done = as_operator(server, "qmgr", "-c", f'set server job_sort_formula = "{formula}"', check=False)

@@ -56,6 +56,7 @@ def test_a_wide_job_starts_before_narrow_ones_that_come_later(site: Site) -> Non
     assert int(order[0][1]) - freed < 60
 
 
+@pytest.mark.slow
 def test_what_fits_before_a_planned_start_runs(site: Site) -> None:
     first = [one_cpu(site, "20:00", "sleep 600\n") for _ in range(4)]
     for job in first:

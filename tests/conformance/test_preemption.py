@@ -96,6 +96,7 @@ def wait_to_start(site: Site, job: str) -> None:
     wait_for(f"job {job} starts", lambda: squeue(site, job).split()[0] in {"R", "CG", "CD"}, 90)
 
 
+@pytest.mark.slow
 def test_by_qos_a_job_is_queued_again(admin: Site, low_and_high: tuple[str, str]) -> None:
     low, high = low_and_high
     preempt_by(admin, "qos, mode: requeue")
@@ -130,6 +131,7 @@ def test_by_qos_a_job_is_queued_again(admin: Site, low_and_high: tuple[str, str]
     wait_for("the victim runs again", lambda: squeue(admin, victim).startswith("R"), 90)
 
 
+@pytest.mark.slow
 def test_by_qos_a_job_is_cancelled_after_its_grace_time(admin: Site, low_and_high: tuple[str, str]) -> None:
     low, high = low_and_high
     preempt_by(admin, "qos, mode: requeue")
@@ -158,6 +160,7 @@ def test_by_qos_a_job_is_cancelled_after_its_grace_time(admin: Site, low_and_hig
     wait_for("the other ends", lambda: squeue(admin, taker).startswith("CD"), 90)
 
 
+@pytest.mark.slow
 def test_by_qos_a_job_is_suspended(admin: Site, low_and_high: tuple[str, str]) -> None:
     """The other one runs on its CPUs meanwhile; then it goes on, and ends as if nothing had been."""
     low, high = low_and_high
@@ -195,6 +198,7 @@ def test_a_job_that_could_not_start_ends_none(admin: Site, low_and_high: tuple[s
     assert squeue(admin, stays).startswith("R ")
 
 
+@pytest.mark.slow
 def test_by_partition(admin: Site, part: str) -> None:
     """A tier that is not higher preempts nobody; one that is does."""
     preempt_by(admin, "partition_prio, mode: suspend")
@@ -221,6 +225,7 @@ def test_by_partition(admin: Site, part: str) -> None:
     assert sacct(admin, victim)[0] == "PREEMPTED|0:0"
 
 
+@pytest.mark.slow
 def test_by_a_queues_priority_a_job_is_suspended(admin: Site, part: str) -> None:
     """Nothing is set but the queue's Priority. Also what must not run twice makes room, and goes on afterwards."""
     listed = as_operator(admin, "qmgr", "-c", "list sched").stdout

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.conformance.site import Site
 from tests.waiting import wait_for
 
@@ -96,6 +98,7 @@ def wait_states(site: Site, job: str, states: str) -> None:
     wait_for(f"its members: {states}", lambda: site.run(*form).stdout.split() == states.split())
 
 
+@pytest.mark.slow
 def test_members_of_an_array(site: Site) -> None:
     """One of an array that goes on, and one of an array that was over: it goes on again."""
     text = '#!/bin/sh\n[ $SLURM_ARRAY_TASK_ID = 2 ] || [ -n "$SLURM_RESTART_COUNT" ] || [ ! -e wait ] || sleep 600\n'

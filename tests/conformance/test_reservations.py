@@ -250,6 +250,7 @@ def reserved(site: Site) -> Iterator[list[str]]:
         site.run("pbs_rdel", one, check=False)
 
 
+@pytest.mark.slow
 def test_a_user_reserves_and_runs_by_its_queue(site: Site, reserved: list[str]) -> None:
     one = rsub(site, "-R", pbs_time(8), "-D", "0:30:00", "-l", "select=1:ncpus=2", "-N", "mine", "-I", "10")
     reserved.append(one)

@@ -88,6 +88,7 @@ def test_a_job_goes_to_the_first_queue_that_takes_it(site: Site, queues: tuple[s
 
 
 @pytest.mark.alone
+@pytest.mark.slow
 def test_a_job_waits_for_a_queue_that_takes_it(site: Site, queues: tuple[str, str, str]) -> None:
     route, short, long = queues
     held = submit(site, route, "5:00", "-h")

@@ -114,6 +114,7 @@ def test_a_terminal_on_the_host_that_is_wanted(site: Site) -> None:
     assert steps[3:] == [f"{job}.0|bash|4:0", f"{job}.1|bash|0:0", f"{job}.2|bash|1:0"]
 
 
+@pytest.mark.slow
 def test_mpirun_on_the_login_node(site: Site) -> None:
     """It starts its daemons by srun. Where these cannot reach it, srun says what works instead."""
     daemon = site.script("prted", "#!/bin/sh\necho $SLURM_PROCID $*; exit $1\n")
@@ -229,6 +230,7 @@ def test_nothing_to_attach_to(site: Site, argv: tuple[str, ...], text: str) -> N
     assert done.stderr.startswith(text)
 
 
+@pytest.mark.slow
 def test_sbcast(site: Site) -> None:
     """In the shell of salloc and in a job: whole, with its mode, on each host; what is there stays without -f."""
     (site.work / "tool").write_text("#!/bin/sh\necho from $(hostname)\n")

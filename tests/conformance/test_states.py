@@ -42,6 +42,7 @@ def wait_last(record: Record, job: str) -> None:
     record.wait(f"the end of {job}", lambda: "endTime" in (statuses(record, job) or [{}])[-1])
 
 
+@pytest.mark.slow
 def test_states_come_in_order(site: Site, record: Record) -> None:
     good = site.qsub("-N", "good", "-j", "oe", stdin=until_seen(site, "good"))
     bad = site.qsub("-N", "bad", "-j", "oe", stdin=until_seen(site, "bad") + "exit 3\n")

@@ -116,6 +116,7 @@ def test_many_short_steps(site: Site) -> None:
     assert lines[2:] == [[f"{job}.{number}", "COMPLETED", "0:0"] for number in range(16, 80)]
 
 
+@pytest.mark.slow
 def test_a_step_is_cancelled_and_another_gets_a_signal(site: Site) -> None:
     task = "trap 'echo usr; exit 0' USR1; touch on.$SLURM_STEP_ID.$SLURM_PROCID; while :; do sleep 0.1; done"
     job = submit(
@@ -166,6 +167,7 @@ def test_steps_of_an_allocation(site: Site) -> None:
     assert lines[-2:] == [[f"{job}.0", "hostname", "COMPLETED", "0:0"], [f"{job}.1", "other", "FAILED", "2:0"]]
 
 
+@pytest.mark.slow
 def test_a_time_limit_of_its_own(site: Site) -> None:
     """It counts from the step's start, in minutes, and ends nothing else; it may be changed while the step runs."""
     job = submit(site, "srun -t 5 --mpi=none sleep 100 & srun -t nonsense true; echo $?; wait; exit 0", "-n2")
@@ -223,6 +225,7 @@ def test_a_step_whose_time_is_up(site: Site) -> None:
     assert text.endswith("\n143\n")
 
 
+@pytest.mark.slow
 def test_what_each_task_of_a_step_uses(site: Site) -> None:
     """Of three hosts: one task reads, another one writes, all wait to be seen."""
     (site.work / "input").write_bytes((b"x" * 99 + b"\n") * 120_000)

@@ -42,6 +42,7 @@ def begun(site: Site, output: str, *options: str) -> str:
     return job
 
 
+@pytest.mark.slow
 def test_by_an_operator(admin: Site) -> None:
     """Others run meanwhile; when it is resumed, it waits for its CPUs, and nobody gets in between."""
     first = begun(admin, "first.out", *ALL)

@@ -86,6 +86,7 @@ def test_a_job_that_no_switch_can_hold_never_runs(site: Site, nodes: list[str]) 
     site.run("qdel", job)
 
 
+@pytest.mark.slow
 def test_a_job_waits_for_its_switch_and_no_longer_than_it_says(site: Site, nodes: list[str]) -> None:
     """While one of two nodes is another job's, one waits; one that waits no longer takes what is free."""
     first = site.sbatch("-N1", "--exclusive", "-w", nodes[0], "-o", "/dev/null", "--wrap=sleep 600")

@@ -24,6 +24,7 @@ wait
 """
 
 
+@pytest.mark.slow
 def test_usage_of_every_pod(site: Site) -> None:
     site.script("busy.sh", BUSY)
     job = site.sbatch("-N", "2", "--mem=500M", "-o", "out", stdin=JOB)

@@ -255,6 +255,7 @@ def test_pod_group(running: Volcano) -> None:
     }
 
 
+@pytest.mark.slow
 def test_in_the_pod(running: Volcano) -> None:
     running.wait_phase("whole", "Completed")
     text = running.logs("whole-master-0")

@@ -27,13 +27,6 @@ ALERTS = CHECKOUT / "deploy/chart/metrics/alerts.yaml"
 DASHBOARD = CHECKOUT / "deploy/chart/metrics/dashboard.json"
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if Path(__file__).parent in item.path.parents:
-            item.add_marker("prometheus")
-            item.add_marker(pytest.mark.timeout(600))
-
-
 @pytest.fixture(scope="session")
 def programs() -> Path:
     """The folder with prometheus and promtool."""

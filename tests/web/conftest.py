@@ -14,12 +14,6 @@ from tests.web.browser import CHROMEDRIVER, CHROMIUM, Browser, browser
 from tests.web_client import WebPage, web_page
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if Path(__file__).parent in item.path.parents:
-            item.add_marker("web")
-
-
 @pytest.fixture(scope="session")
 def rig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EngineRig]:
     if CHROMEDRIVER is None or CHROMIUM is None:

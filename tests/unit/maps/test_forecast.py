@@ -242,6 +242,7 @@ def test_two_forecasts_are_not_mixed(tmp_path: Path) -> None:
         drawn(tmp_path, *files)
 
 
+@pytest.mark.slow
 def test_a_forecast_takes_no_more_memory_than_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Fields are loaded twice, and those of one time at once."""
     alive: list[weakref.ref[Any]] = []
