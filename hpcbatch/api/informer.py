@@ -388,9 +388,14 @@ class WorkQueue(Generic[K]):
             self._changed.notify()
 
     def _take_due(self, now: float) -> None:
-        while self._later and self._later[0][0] <= now:
-            due, _, key = heapq.heappop(self._later)
-            if self._due.get(key) == due:  # else a shorter delay has replaced this one
+        """Then the first of those that are left, if any, is one for which somebody has to wake up."""
+        while self._later:
+            due, _, key = self._later[0]
+            is_void = self._due.get(key) != due  # a shorter delay has replaced it, or the key has been handled
+            if due > now and not is_void:
+                return
+            heapq.heappop(self._later)
+            if not is_void:
                 del self._due[key]
                 self._add(key)
 

@@ -35,7 +35,7 @@ from hpcbatch.history.store import HistoryStore
 from hpcbatch.model.state import JobState
 from tests.component.batchjobs import NS, put_job
 from tests.schema_values import schema_of, values
-from tests.thoroughness import examples
+from tests.thoroughness import examples, in_turn
 
 GOOD = 1
 SPECS = values(schema_of("spec"))
@@ -252,7 +252,7 @@ NAMED: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("spec", NAMED, ids=lambda spec: str(spec)[:50])
+@pytest.mark.parametrize("spec", in_turn(NAMED), ids=lambda spec: str(spec)[:50])
 def test_records_of_an_older_definition(rig: Rig, monkeypatch: pytest.MonkeyPatch, spec: Object) -> None:
     rig.clear()
     monkeypatch.setattr(CompiledSchema, "check", lambda *_: [])

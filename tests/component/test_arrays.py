@@ -30,6 +30,7 @@ from hpcbatch.record.manifest import to_manifest
 from hpcbatch.site.identity import GID, HOME, UID, USER
 from tests.component.test_controller_requests import Recorder
 from tests.component.volcano_cluster import NS, Cluster, running
+from tests.thoroughness import in_turn
 from tests.waiting import wait_for
 
 REPORT = "exit_code=0\nwalltime_s=1\ncpu_s=1\n"
@@ -105,7 +106,7 @@ def run_to_the_end(cluster: Cluster, name: str) -> Object:
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-@pytest.mark.parametrize("writes", range(1, 58, 2))
+@pytest.mark.parametrize("writes", in_turn(range(1, 58, 2)))
 def test_a_kill_between_any_two_requests(cluster: Cluster, writes: int) -> None:
     """The first controller may write so often; then it is gone, and another goes on."""
     name = put(cluster, "1-3,9", 2)
@@ -143,6 +144,7 @@ def test_a_kill_between_any_two_requests(cluster: Cluster, writes: int) -> None:
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 @pytest.mark.parametrize("writes", range(2, 30, 4))
+@pytest.mark.slow
 def test_a_kill_while_it_is_deleted(cluster: Cluster, writes: int) -> None:
     name = put(cluster, "1-5")
     with controlled(cluster.registry):

@@ -16,6 +16,7 @@ from hpcbatch.site.identity import GID, HOME, UID, USER
 from tests.component.fake_devices import DRIVER, claim, install_devices, publish, templates
 from tests.component.test_plan import controlled, end, put, status, wait_for_reason, wait_to_run
 from tests.component.volcano_cluster import NS, Cluster, running
+from tests.thoroughness import in_turn
 from tests.waiting import wait_for
 
 SITE = f"""\
@@ -84,7 +85,7 @@ def test_other_people_s_claims_and_new_slices_count(cluster: Cluster) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-@pytest.mark.parametrize("writes", range(1, 12))
+@pytest.mark.parametrize("writes", in_turn(range(1, 12)))
 def test_one_template_whenever_the_controller_is_killed(cluster: Cluster, writes: int) -> None:
     left = writes
 

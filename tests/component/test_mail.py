@@ -395,6 +395,7 @@ def test_a_silent_server_holds_nobody_up(registry: Registry, controllers: Contro
         assert time.monotonic() - began < 60, "each would wait for as long"
 
 
+@pytest.mark.slow
 def test_a_user_has_so_many_mails_an_hour(
     registry: Registry, server: MailServer, controllers: Controllers, monkeypatch: pytest.MonkeyPatch
 ) -> None:

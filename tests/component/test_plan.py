@@ -25,6 +25,7 @@ from hpcbatch.model.spec import JobSpec, Submission
 from hpcbatch.record.manifest import to_manifest
 from hpcbatch.site.identity import GID, HOME, UID, USER
 from tests.component.volcano_cluster import NS, Cluster, running
+from tests.thoroughness import in_turn
 from tests.waiting import wait_for
 
 REPORT = "exit_code=0\nwalltime_s=1\ncpu_s=1\n"
@@ -102,7 +103,7 @@ WHOLE = Chunk(count=2, cpus=2)
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-@pytest.mark.parametrize("writes", range(1, 40, 3))
+@pytest.mark.parametrize("writes", in_turn(range(1, 40, 3)))
 def test_the_order_stays_whenever_the_controller_is_killed(cluster: Cluster, writes: int) -> None:
     """Four narrow jobs run, a wide one waits, three narrow ones come later. The next controller may write so often."""
     with controlled(cluster.registry):

@@ -25,6 +25,7 @@ from hpcbatch.model.spec import JobSpec, Submission
 from hpcbatch.record.manifest import to_manifest
 from hpcbatch.site.identity import GID, HOME, UID, USER
 from tests.component.volcano_cluster import NS, Cluster, running
+from tests.thoroughness import in_turn
 from tests.waiting import wait_for
 
 REPORT = "exit_code=0\nwalltime_s=1\ncpu_s=1\n"
@@ -211,7 +212,7 @@ def hurried(cluster: Cluster, site: str, writes: int) -> tuple[list[str], str, l
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-@pytest.mark.parametrize("writes", range(1, 16))
+@pytest.mark.parametrize("writes", in_turn(range(1, 16)))
 def test_whenever_the_controller_is_killed(cluster: Cluster, writes: int) -> None:
     """One of the two has ended once and runs again, the other not at all."""
     low, high, (victim,) = hurried(cluster, BY_QUEUE, writes)

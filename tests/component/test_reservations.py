@@ -181,6 +181,7 @@ def test_a_node_that_is_lost_is_replaced(world: Cluster, begins: timedelta) -> N
     assert (record.status.id, record.status.start) == (first.status.id, first.status.start)
 
 
+@pytest.mark.slow
 def test_one_that_is_over_is_removed(world: Cluster) -> None:
     begins, lasts = timedelta(seconds=1), timedelta(seconds=6)
     make_reservation(world.registry, NS, spec(begins=begins, lasts=lasts), "a")
@@ -209,6 +210,7 @@ def test_a_repeated_one_moves_on(world: Cluster) -> None:
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.slow
 def test_kills(seed: int) -> None:
     """Many are asked for, and some taken back, while the controller dies at random writes."""
     dice = random.Random(seed)

@@ -147,6 +147,7 @@ def test_a_shard_whose_controller_is_away_keeps_no_other_from_working(shards: Sh
     ],
     ids=["main-too", "west-too", "licences", "unknown"],
 )
+@pytest.mark.slow
 def test_what_goes_beyond_a_shard_is_refused(shards: Shards, fields: dict[str, Any], why: str) -> None:
     with pytest.raises(RefusedError) as refused:
         shards.submitted(**fields)

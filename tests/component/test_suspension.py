@@ -29,6 +29,7 @@ from tests.component.test_preemption import (
     wait_state,
 )
 from tests.component.volcano_cluster import NS, Cluster, running
+from tests.thoroughness import in_turn
 from tests.waiting import wait_for
 
 
@@ -175,7 +176,7 @@ def test_where_that_shows_only_then(cluster: Cluster) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-@pytest.mark.parametrize("writes", range(1, 14))
+@pytest.mark.parametrize("writes", in_turn(range(1, 14)))
 def test_whenever_the_controller_is_killed(cluster: Cluster, writes: int) -> None:
     """The next controller may write so often; the one after it finishes: nothing is ended, nothing runs twice."""
     site = by_tier("suspend")

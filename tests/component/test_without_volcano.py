@@ -49,6 +49,7 @@ from tests.component.test_plan import (
     wait_to_run,
 )
 from tests.component.volcano_cluster import NS, ON_TERM, Cluster
+from tests.thoroughness import in_turn
 from tests.waiting import wait_for
 
 WITHOUT = {"scheduler": Scheduler.NONE}
@@ -363,7 +364,7 @@ def test_jobs_of_others_are_left_alone(cluster: Cluster) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-@pytest.mark.parametrize("writes", range(1, 60, 5))
+@pytest.mark.parametrize("writes", in_turn(range(1, 60, 5)))
 def test_a_gang_runs_once_and_whole_whenever_the_controller_is_killed(cluster: Cluster, writes: int) -> None:
     """The first controller may write so often, from the submission on; the next one goes on."""
     left = writes

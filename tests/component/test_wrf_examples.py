@@ -80,6 +80,7 @@ def run(program: Path, *argv: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=program.parent, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_the_packed_program_draws(program: Path) -> None:
     from tests.unit.maps.synthetic import PROJECTIONS, write
 

@@ -66,6 +66,7 @@ def test_minutes_that_are_still_to_be_used(admin: Site, name: str) -> None:
     admin.run("scancel", second, short)
 
 
+@pytest.mark.slow
 def test_minutes_that_have_been_used(admin: Site, name: str) -> None:
     an_account(admin, name, "GrpTRESMins=cpu=10")
     long, fits = quick(admin, "-A", name, "-t", "11"), quick(admin, "-A", name, "-t", "8")

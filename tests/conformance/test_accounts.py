@@ -229,6 +229,7 @@ def test_priorities_have_factors(admin: Site, name: str) -> None:
     admin.run("scancel", low, high, held)
 
 
+@pytest.mark.slow
 def test_shares_and_use(admin: Site, name: str) -> None:
     user = admin.env["USER"]
     sacctmgr(admin, f"-i add account {name} fairshare=3")
@@ -413,6 +414,7 @@ def test_a_higher_quality_of_service_starts_first(admin: Site, name: str) -> Non
     assert admin.read("order").split() == ["high", "low"]
 
 
+@pytest.mark.slow
 def test_a_formula_orders_jobs(admin: Site) -> None:
     set_line(admin, "priority: {formula: 'walltime'}")
     wait_for("the formula", lambda: "walltime" in json.dumps(published(admin)))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 
+import pytest
+
 from tests.conformance.site import Site
 from tests.waiting import wait_for
 
@@ -133,6 +135,7 @@ def waits_for(site: Site, job: str) -> str:
     return site.run("squeue", "-h", "-t", "all", "-j", job, "-o", "%E").stdout.strip()
 
 
+@pytest.mark.slow
 def test_a_dependency_may_be_any_expression(site: Site) -> None:
     ok = bsub(site, "-H", "-o", "/dev/null", "true")
     bad = bsub(site, "-H", "-o", "/dev/null", "exit 7")

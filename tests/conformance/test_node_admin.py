@@ -55,6 +55,7 @@ def test_slurm_administrators_mark_nodes(site: Site, node: str) -> None:
     assert reasons(site) == []
 
 
+@pytest.mark.slow
 def test_a_node_that_is_set_down_loses_its_jobs(site: Site, node: str) -> None:
     again = site.sbatch("-w", node, "-o", "/dev/null", "--requeue", "--wrap", "sleep 600")
     never = site.sbatch("-w", node, "-o", "/dev/null", "--no-requeue", "--wrap", "sleep 600")

@@ -107,6 +107,7 @@ def test_without_backfill_depth_a_wide_job_is_passed_over(server: Site) -> None:
     assert (bad.returncode, "Illegal attribute or resource value" in bad.stderr) == (15014 & 0xFF, True)
 
 
+@pytest.mark.slow
 def test_a_queue_has_its_own_backfill_depth(server: Site) -> None:
     """The server plans no start, the queue that of its first job; so what would delay that waits."""
     rest = sleeper(server, "2:ncpus=2")

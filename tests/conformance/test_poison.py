@@ -127,6 +127,7 @@ def test_poisoned_records(site: Site, held: list[str]) -> None:
     serves(site)
 
 
+@pytest.mark.slow
 def test_poisoned_alterations(site: Site, held: list[str]) -> None:
     name = new_name("altered")
     assert put(site, name, {"hold": True})

@@ -168,6 +168,7 @@ def test_a_resource_without_flags_only_describes(site: Site) -> None:
 
 
 @pytest.mark.alone
+@pytest.mark.slow
 def test_resources_that_operators_make(site: Site) -> None:
     counted, of_nodes = (f"{word}{secrets.token_hex(3)}" for word in ("lic", "rack"))
     node = site.run("sinfo", "-h", "-N", "-o", "%n").stdout.split()[-1]

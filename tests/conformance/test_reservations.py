@@ -403,6 +403,7 @@ def test_a_waiting_job_moves_into_a_reservation_of_its_own(site: Site, reserved:
 
 
 @pytest.mark.alone
+@pytest.mark.slow
 def test_a_running_job_becomes_a_reservation(site: Site, reserved: list[str]) -> None:
     quiet = ("-o", "/dev/null", "-j", "oe")
     job = site.qsub("-l", "select=1:ncpus=1,walltime=10:00", *quiet, stdin="sleep 600\n")

@@ -59,6 +59,7 @@ def submit_array(site: Site, queue: str, walltime: str) -> str:
 
 
 @pytest.mark.alone
+@pytest.mark.slow
 def test_a_job_goes_to_the_first_queue_that_takes_it(site: Site, queues: tuple[str, str, str]) -> None:
     route, short, long = queues
     first, second = submit(site, route, "5:00"), submit(site, route, "15:00")

@@ -196,6 +196,7 @@ def test_suspended_and_resumed(site: Site) -> None:
     site.wait_end(job)
 
 
+@pytest.mark.slow
 def test_a_suspended_job_that_is_requeued_runs(site: Site) -> None:
     """Also by its owner, who may not resume it; and it can be suspended again."""
     job = site.sbatch("-o", "/dev/null", "--wrap", "echo >>runs; sleep 300")

@@ -64,6 +64,7 @@ def test_steps_of_a_job_that_has_ended(site: Site) -> None:
     assert site.run("squeue", "-h", "-s", "-j", job).stdout == ""
 
 
+@pytest.mark.slow
 def test_steps_of_a_job_that_runs(site: Site) -> None:
     job = submit(
         site,
@@ -92,6 +93,7 @@ def test_steps_of_a_job_that_runs(site: Site) -> None:
     assert [line[1] for line in table(site, job, "jobid,state")] == ["COMPLETED"] * 5
 
 
+@pytest.mark.slow
 def test_what_the_steps_and_the_script_used(site: Site) -> None:
     """Together it is the job's."""
     site.script("burn.sh", BURN)

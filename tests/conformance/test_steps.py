@@ -82,6 +82,7 @@ def test_a_script_that_starts_an_mpi_program_is_one_world(ring: Site) -> None:
 
 
 @pytest.mark.parametrize("mpi", ["", "--mpi=none"])
+@pytest.mark.slow
 def test_all_tasks_read_the_input(site: Site, mpi: str) -> None:
     text = slurm_output(site, f"seq 20000 | srun {mpi} bash -c 'wc -l'")
     assert re.findall(r"^ *(\d+)$", text, re.MULTILINE) == ["20000"] * 6, text
@@ -96,6 +97,7 @@ def test_tasks_here_and_elsewhere_write_to_one_pipe(site: Site) -> None:
 
 
 @pytest.mark.parametrize("mpi", ["", "--mpi=none"])
+@pytest.mark.slow
 def test_a_task_that_fails_leaves_the_others_alone(site: Site, mpi: str) -> None:
     program = "[ $SLURM_PROCID != 3 ] || exit 3; [ $SLURM_PROCID != 4 ] || kill -9 $$; sleep 1; echo task $SLURM_PROCID"
     text = slurm_output(site, f"srun {mpi} sh -c '{program}'; echo code $?")

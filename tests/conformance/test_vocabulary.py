@@ -79,6 +79,7 @@ def places(site: Site, job: str) -> list[str]:
     return sorted(re.findall(r"(?:^|\+)([^/+]+)/", site.wait_end(job)["exec_host"]))
 
 
+@pytest.mark.slow
 def test_nodes_by_name(site: Site, named: list[str]) -> None:
     red, blue, other = named
     options = ("-o", "/dev/null", "--wrap", "true")

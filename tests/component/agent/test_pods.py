@@ -194,6 +194,7 @@ def test_what_a_batch_job_runs_is_killed_before_what_watches_over_it(rig: Rig) -
     assert (end["exitCode"], end["reason"]) == (3, "OOMKilled")
 
 
+@pytest.mark.slow
 def test_pages_that_processes_share_count_once(rig: Rig) -> None:
     """As ranks of one host share memory: 100 MiB in each of four is not 400."""
     shared = (
