@@ -234,11 +234,12 @@ class Arrays:
         with self._lock:
             members = self._members[key]
             left = {i: o for i, o in members.unstarted.items() if not is_admitted(o) and i not in members.admitted}
+            is_behind = self._plan_decides() and any(map(_is_held_back, members.unstarted.values()))
         unnumbered = left | {i: o for i, o in made.items() if o is not None}
         indices = [index for index in sorted(unnumbered) if index in active]
         for index, number in zip(indices, self._take_numbers(len(indices)) if indices else (), strict=True):
             member = unnumbered[index]
-            admit = partial(self._admit, member, record, number)
+            admit = partial(self._admit, member, record, number, is_behind=is_behind)
             written, has_more = self._own_writes.settle(object_key(member), admit)
             is_in_line = state_of(written) is JobState.QUEUED and self._plan_decides()
             self._wake(object_key(member), _FIRST_LOOK_S if is_in_line and not has_more else 0.0)
@@ -346,14 +347,14 @@ class Arrays:
                 return
         remove(self._api, BATCHJOBS, obj["metadata"]["name"], namespace, uid=obj["metadata"]["uid"])
 
-    def _admit(self, obj: Object, array: JobRecord, number: int) -> Object:
-        """The admitted record, with what its array was granted."""
+    def _admit(self, obj: Object, array: JobRecord, number: int, *, is_behind: bool) -> Object:
+        """The admitted record, with what its array was granted. `is_behind`: others of its array wait for room."""
         granted, altered = array.status, altered_since(obj, array)
         spec = spec_from_json(altered_spec(obj["spec"], altered))
         alteration = granted.handled.get(_ALTERATION)
         status = JobStatus(
             state=JobState.HELD if spec.hold else JobState.QUEUED,
-            reason=Reason.HELD_BY_USER if spec.hold else Reason.NONE,
+            reason=Reason.HELD_BY_USER if spec.hold else Reason.PRIORITY if is_behind else Reason.NONE,
             owner=granted.owner,
             uid=granted.uid,
             gid=granted.gid,
@@ -386,6 +387,11 @@ class Arrays:
         if obj is None:
             obj = self._api.get(BATCHJOBS, member.array_name, record.namespace)
         return spec_from_json(obj["spec"]).array
+
+
+def _is_held_back(member: Object) -> bool:
+    """Whether the plan has let others go before a member, which its next ones cannot overtake."""
+    return str((member.get("status") or {}).get("reason", "")) in {Reason.PRIORITY, Reason.RESOURCES}
 
 
 def _requested_indices(array: Object, name: str) -> Indices:

@@ -69,7 +69,7 @@ _RELEASED_S: Final = 0.2
 planned anew.
 """
 _STARTING_LOOK_S: Final = 0.02
-_REST_S: Final = 0.01
+_REST_S: Final = 0.03
 """Between two looks at least: what changes together is looked at together."""
 _LEAST_S: Final = 1.0
 """Between two plans that nothing but the time has brought about."""

@@ -307,7 +307,8 @@ class Sync:
         if not self.gang.group_api or (group is None and not self.gang.admits_group):
             return
         try:
-            self.api.delete(_GROUPS[self.gang.group_api], self.gang.group_name(self.job), self.namespace)
+            with self.known.own_doing():
+                self.api.delete(_GROUPS[self.gang.group_api], self.gang.group_name(self.job), self.namespace)
         except NotFoundError:
             pass
 

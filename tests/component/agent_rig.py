@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from hpcbatch.api.port import Object
 from hpcbatch.api.resources import EVENTS, PODS
 from hpcbatch.engine.agent.agent import Agent, NodeSpec
+from hpcbatch.engine.registry.core_fields import clean_core
+from hpcbatch.engine.registry.kinds import Kind
 from hpcbatch.engine.registry.registry import Registry
 from hpcbatch.engine.registry.store import Store
 from hpcbatch.errors import NotFoundError
@@ -33,11 +35,24 @@ def sleepers() -> list[int]:
     return found
 
 
+class CheckedRegistry(Registry):
+    """Sees to it that the statuses of the engine's own are as complete as it says of them."""
+
+    def put_complete_status(
+        self, kind: Kind, name: str, namespace: str, change: Callable[[Object], Object | None]
+    ) -> Object:
+        written = super().put_complete_status(kind, name, namespace, change)
+        self._check(kind, written, None, "status")
+        cleaned, unknown = clean_core(kind, {"status": written.get("status", {})}, None)
+        assert (cleaned, unknown) == ({"status": written.get("status", {})}, [])
+        return written
+
+
 class Rig:
     def __init__(self, directory: Path, cpus: int = 8) -> None:
         directory.mkdir(exist_ok=True, parents=True)
         self.directory = directory
-        self.registry = Registry(Store(str(directory / "store.db")))
+        self.registry = CheckedRegistry(Store(str(directory / "store.db")))
         nodes = [NodeSpec("node-0", cpus, 4 * 2**30), NodeSpec("node-1", cpus, 4 * 2**30)]
         self.agent = Agent(self.registry, directory, nodes)
 

@@ -191,14 +191,13 @@ class Agent:
     def write_status(self, run: PodRun) -> None:
         uid, now = run.uid, self.now()
 
-        def change(pod: Object) -> Object:
+        def change(pod: Object) -> Object | None:
             if pod["metadata"]["uid"] != uid:
-                return pod
-            generation = pod["metadata"].get("generation") or 0
-            return {**pod, "status": pod_status(run.parts, pod.get("status") or {}, generation, now)}
+                return None
+            return pod_status(run.parts, pod.get("status") or {}, pod["metadata"].get("generation") or 0, now)
 
         try:
-            self.registry.modify(self.registry.kind(PODS), run.name, run.namespace, change, subresource="status")
+            self.registry.put_complete_status(self.registry.kind(PODS), run.name, run.namespace, change)
         except NotFoundError:
             pass
 

@@ -173,7 +173,7 @@ def _conditions(
         condition: dict[str, Any] = {"type": kind}
         if generation:
             condition["observedGeneration"] = generation
-        condition.update(status=value, lastProbeTime=None, lastTransitionTime=since)
+        condition.update(status=value, lastTransitionTime=since)
         result.append({**condition, **(if_true if true else if_false)})
     return [*result, *(dict(one) for one in old if one["type"] not in OWN_CONDITIONS)]
 
@@ -223,9 +223,8 @@ def lose(parts: PodStatusParts, now: str) -> None:
             lost = True
             started = (one.state.get("running") or {}).get("startedAt")
             end = {"exitCode": KILLED, "reason": LOST_REASON, "message": LOST_MESSAGE}
-            one.state = {"terminated": {**end, "startedAt": started, "finishedAt": now}}
-            if started is None:
-                one.state = {"terminated": {**end, "startedAt": None, "finishedAt": None}}
+            times = {} if started is None else {"startedAt": started, "finishedAt": now}
+            one.state = {"terminated": {**end, **times}}
     parts.ended = True
     if lost and not parts.failed_because:
         parts.failed_because = LOST_REASON

@@ -197,6 +197,21 @@ class Objects:
                 raise statuses.already_exists(kind, obj["metadata"]["name"])
             return self._put(kind, namespace, obj["metadata"]["name"], obj)
 
+    def put_complete_status(
+        self, kind: Kind, name: str, namespace: str, change: Callable[[Object], Object | None]
+    ) -> Object:
+        """Store the status that `change` makes of the present object, and that the engine has made itself: it is
+        complete. None leaves the object as it is. `change` runs under the lock and may share parts of the object.
+        """
+        with self.lock:
+            old = self.read(kind, name, namespace)
+            status = change(old)
+            if status is None:
+                return old
+            obj = {**old, "status": status}
+            share(obj, old)
+            return old if same(obj, old) else self._settle(kind, namespace, name, obj, old)
+
     def replace_object(
         self,
         kind: Kind,

@@ -38,6 +38,7 @@ _SAFETY_TICK_S = 60.0
 _AFTER_FAILURE_S = 0.5
 _QUEUE_STATUS_EACH_S = 1.0
 _COUNT_AFTER_S = 1.0
+_SHOWN_AFTER_S = 0.5  # what ends while nothing is short of room changes numbers only: mostly the next job is a session
 _COUNTERS = frozenset({"running", "succeeded", "failed"})
 _READY_TEXT = "tasks in gang are ready to be scheduled"
 
@@ -59,6 +60,10 @@ class Scheduler:
         self._pod_told: dict[str, str] = {}
         self._counted: dict[GroupKey, float] = {}
         self._queues_written_at = -_QUEUE_STATUS_EACH_S
+        self._is_short_of_room = False
+        """By the last session something waits that has its pods."""
+        self._is_urgent = self._has_news = False
+        """What has come since the last session began: something that may start, and anything at all."""
         self._feeds = [
             self._feed(resource, follow)
             for resource, follow in (
@@ -73,7 +78,7 @@ class Scheduler:
         def on_event(event: WatchEvent) -> None:
             # what this scheduler writes is known to the session that does
             if follow(event) and threading.current_thread() is not self._thread:
-                self._wake.set()
+                self._has_changed(is_urgent=not _only_gives_room(event))
             if event.type == "DELETED":
                 meta = event.object["metadata"]
                 self._reported.pop((meta.get("namespace") or "", meta["name"]), None)
@@ -82,11 +87,18 @@ class Scheduler:
 
         return self._registry.feed(resource, on_event)
 
+    def _has_changed(self, *, is_urgent: bool) -> None:
+        is_first, self._has_news = not self._has_news, True
+        if is_urgent or self._is_short_of_room:  # a session that has just found that looks at `_has_news`
+            self._is_urgent = True
+        if is_first or self._is_urgent:
+            self._wake.set()
+
     def start(self) -> None:
         """Returns when everything that is there is known."""
         for feed in self._feeds:
             feed.start()
-        self._wake.set()
+        self._has_changed(is_urgent=True)
         self._thread.start()
 
     def stop(self) -> None:
@@ -102,10 +114,11 @@ class Scheduler:
         while not self._stopping.is_set():
             if self._stopping.wait(rest_s):
                 return
-            self._wake.wait(wait_s)
+            self._wait(wait_s)
             if self._stopping.wait(_DEBOUNCE_S):
                 return
             self._wake.clear()
+            self._is_urgent = self._has_news = False
             began_s = time.thread_time()
             try:
                 wait_s = self._session()
@@ -113,6 +126,15 @@ class Scheduler:
                 _LOG.exception("scheduling session; next try in %.1f s", _AFTER_FAILURE_S)
                 wait_s = _AFTER_FAILURE_S
             rest_s = min(_REST * (time.thread_time() - began_s), _LONGEST_REST_S)
+
+    def _wait(self, wait_s: float) -> None:
+        """For so long at most, or until something may start; for what else is new not much longer than it takes."""
+        end = time.monotonic() + wait_s
+        while self._wake.wait(max(0.0, end - time.monotonic())):
+            self._wake.clear()
+            if self._is_urgent or self._stopping.is_set():
+                return
+            end = min(end, time.monotonic() + _SHOWN_AFTER_S)
 
     def _session(self) -> float:
         """Decide and write; returns in how many seconds to look again, even if nothing changes."""
@@ -124,6 +146,9 @@ class Scheduler:
         snapshot = self._cache.snapshot()
         session = run_session(snapshot.nodes, snapshot.groups, snapshot.queues, snapshot.others)
         failed = self._bind(session)
+        self._is_short_of_room = any(one.message or one.pods for one in session.outcomes.values())
+        if self._is_short_of_room and self._has_news:
+            self._has_changed(is_urgent=True)
         for key, outcome in session.outcomes.items():
             try:
                 self._write_outcome(key, outcome)
@@ -203,7 +228,6 @@ class Scheduler:
             condition = {
                 "type": "PodScheduled",
                 "status": "False",
-                "lastProbeTime": None,
                 "lastTransitionTime": rfc3339(self._now()),
                 "reason": reason,
                 "message": message,
@@ -330,6 +354,13 @@ class Scheduler:
 
     def _record(self, involved: Object, kind: str, reason: str, message: str) -> None:
         self._registry.record_event(involved, type=kind, reason=reason, message=message, component=_COMPONENT)
+
+
+def _only_gives_room(event: WatchEvent) -> bool:
+    """Whether nothing can start by it but what is short of room: a pod that has its node, or what is gone."""
+    if event.type == "DELETED":
+        return event.object["kind"] in {PODGROUPS.kind, PODS.kind}
+    return bool(event.object["kind"] == PODS.kind and event.object["spec"].get("nodeName"))
 
 
 def _can_wait(before: Object, status: Object) -> bool:
