@@ -96,12 +96,14 @@ class PlanWorld:
             self._changed_jobs.update(self.keys[job_id] for job_id in members)
 
     def on_volcano_job(self, event: WatchEvent) -> bool:
-        """Whether it is that of a job which has to do with the plan."""
+        """Whether it has to do with the plan."""
         number = (event.object["metadata"].get("labels") or {}).get(JOB_ID_LABEL, "")
-        key = self.keys.get(number)
-        if key is not None:
-            self._changed_jobs.add(key)
-        return key is not None
+        key, released = self.keys.get(number), self.released.get(number)
+        is_change = event.type == "MODIFIED" and "deletionTimestamp" not in event.object["metadata"]
+        if key is None or (is_change and released is not None and not released.scheduler.may_bind_in_part):
+            return False  # what it says of its pods they say themselves, and its end the record
+        self._changed_jobs.add(key)
+        return True
 
     def on_node(self, event: WatchEvent) -> None:
         self._nodes.on_node(event)

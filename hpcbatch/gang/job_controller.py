@@ -81,7 +81,7 @@ class JobController:
         """
         self._api, self._record_event, self._gang_of, self._now = api, record_event, gang_of, now
         self._serves_all = not labels
-        self._queue: WorkQueue[WorkKey] = WorkQueue(longest_backoff_s=200.0)
+        self._queue: WorkQueue[WorkKey] = WorkQueue(longest_backoff_s=200.0, supersedes=True)
         self._workers = Workers(self._queue, self._work, name="job-controller")
         self._keys = KeyPool()
         self._informers: dict[Resource, Informer] = {}

@@ -51,6 +51,8 @@ from hpcbatch.volcano.plugins.base import pod_name
 
 _REFUSALS = 15  # Volcano's --max-requeue-num: with 5 ms * 2^n between them 164 s in all
 _NAME_TAKEN_RECHECK_S = 5.0
+_LET_IN_S = 0.1
+"""Where a job has room its group is let in, and its pods are made, within this time: one status says both."""
 _LET_IN = "Inqueue"
 _ONCE = (AddPluginObjects, PutPodGroup, RemovePluginObjects, DeletePodGroup)
 _GROUPS = {each.api_version: each for each in (PODGROUPS, COSCHEDULING_PODGROUPS, KOORDINATOR_PODGROUPS)}
@@ -90,6 +92,7 @@ class Sync:
         self._plugins: list[JobPlugin] | None = None
         self._done: list[Action] = []
         """What this round has seen to, and a further one need not again."""
+        self._has_put_beside = False
 
     def run(self) -> None:
         group = self._group()
@@ -117,8 +120,11 @@ class Sync:
             self.view = job_view(self.job)
             following = decide(self.view, pods, self._group_phase(group), now=self.now)
             status = self._status(self._carry_out(following, group))
-        is_settled = not request and not self.refusals and self._is_settled(status, group)
-        self._write_status(status, is_settled=is_settled)
+        if self._may_say_more_soon(group) and not request:
+            self.look_again(_LET_IN_S)
+        else:
+            is_settled = not request and not self.refusals and self._is_settled(status, group)
+            self._write_status(status, is_settled=is_settled)
         is_waiting = self.known.next_request(self.key, is_done=bool(request) and not is_given_up)
         is_live = state.phase in {Phase.PENDING, Phase.RUNNING}
         self.known.dealt_with(self.uid, evicted, decision.pending_evictions, is_live=is_live)
@@ -232,6 +238,7 @@ class Sync:
     def _put_beside(self, obj: Object) -> None:
         """Create, or bring up to date as Volcano does: data of a ConfigMap, of a Secret if its ssh config differs."""
         resource, name = _BESIDE[obj["kind"]], obj["metadata"]["name"]
+        self._has_put_beside = True
         try:
             self.api.create(resource, obj, self.namespace)
             return
@@ -369,6 +376,11 @@ class Sync:
         following = decide(view, self._pods(), self._group_phase(group), now=self.now)
         is_done = all(action in self._done or action == unchanged(view) for action in following.actions)
         return is_done and following.recheck_s is None
+
+    def _may_say_more_soon(self, group: Object | None) -> bool:
+        """Whether this is a new job whose group has just been made, and nothing else: a kill here leads to the same."""
+        is_new = self.is_first and not self.before and group is None and self.gang.admits_group
+        return is_new and not self.refusals and not self._has_put_beside
 
     def _write_status(self, status: Object, *, is_settled: bool) -> None:
         if status == self.before:

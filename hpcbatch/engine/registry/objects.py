@@ -210,7 +210,10 @@ class Objects:
                 return old
             obj = {**old, "status": status}
             share(obj, old)
-            return old if same(obj, old) else self._settle(kind, namespace, name, obj, old)
+            if same(obj, old):
+                return old
+            count_generation(kind, obj, old)
+            return self._settle(kind, namespace, name, obj, old)
 
     def replace_object(
         self,

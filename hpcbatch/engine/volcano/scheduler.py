@@ -258,13 +258,25 @@ class Scheduler:
         status = self._group_status(before, outcome)
         if status is not None and (not _can_wait(before, status) or self._is_time_to_count(key)):
             self._counted.pop(key, None)
-            try:
-                self._registry.replace(PODGROUPS, {**group, "status": status}, namespace)
-            except (NotFoundError, ConflictError):
+            if not self._put_status(group, status):
                 return  # changed or gone: its event wakes the next session
             if outcome.phase == "Running" != before.get("phase"):
                 self._record(group, "Normal", "Scheduled", "pod group is ready")
         self._report_waiting(key, group, outcome)
+
+    def _put_status(self, group: Object, status: Object) -> bool:
+        """Whether that is the group's status now: it may have changed, or be gone."""
+        meta = group["metadata"]
+
+        def change(old: Object) -> Object | None:
+            return status if old["metadata"]["resourceVersion"] == meta["resourceVersion"] else None
+
+        kind = self._registry.kind(PODGROUPS)
+        try:
+            written = self._registry.put_complete_status(kind, meta["name"], meta["namespace"], change)
+        except NotFoundError:
+            return False
+        return written.get("status") == status
 
     def _is_time_to_count(self, key: GroupKey) -> bool:
         """Whether what can wait has been so for long enough that the group's status is to say it: the pods of short
