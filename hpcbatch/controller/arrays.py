@@ -53,6 +53,8 @@ _FIRST_LOOK_S = 0.5
 """How long a new member waits for the plan until it shows why it does not start yet: an array makes those that are to
 start soon.
 """
+_BEHIND_LOOK_S = 2.0
+"""The same of one behind others that wait, which says so from the start: until it says whether there is more to it."""
 
 _ALTERATION, _OF_ARRAY = "alteration", "array"
 """Key in `status.handled`: an array's last alteration; in a member, the array's alteration that it has taken over."""
@@ -242,7 +244,8 @@ class Arrays:
             admit = partial(self._admit, member, record, number, is_behind=is_behind)
             written, has_more = self._own_writes.settle(object_key(member), admit)
             is_in_line = state_of(written) is JobState.QUEUED and self._plan_decides()
-            self._wake(object_key(member), _FIRST_LOOK_S if is_in_line and not has_more else 0.0)
+            first_look_s = _BEHIND_LOOK_S if is_behind else _FIRST_LOOK_S
+            self._wake(object_key(member), first_look_s if is_in_line and not has_more else 0.0)
             with self._lock:
                 members.admitted.add(index)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from itertools import count
 from typing import Any
 
@@ -83,6 +83,10 @@ def members(cluster: Cluster, name: str) -> dict[int, Object]:
 def in_state(cluster: Cluster, name: str, state: JobState) -> set[int]:
     """The members whose records say so."""
     return {index for index, obj in members(cluster, name).items() if obj.get("status", {}).get("state") == state.value}
+
+
+def reasons(cluster: Cluster, name: str) -> dict[int, str]:
+    return {index: obj.get("status", {}).get("reason", "") for index, obj in members(cluster, name).items()}
 
 
 def end_pods(cluster: Cluster, fails: Callable[[str], bool] = lambda _: False) -> None:
@@ -229,6 +233,20 @@ def test_only_a_few_have_a_record(cluster: Cluster) -> None:
     assert Indices.parse(status["array"]["deleted"]) | Indices.parse(
         status["array"].get("succeeded", "")
     ) == Indices.parse("1-100000")
+
+
+def test_who_comes_behind_others_that_wait_says_so_from_the_start(cluster: Cluster) -> None:
+    with controlled(cluster.registry):
+        name = put(cluster, "1-100")
+        wait_for("the reasons of the first", lambda: "Priority" in reasons(cluster, name).values())
+        known, version = members(cluster, name), cluster.registry.list(BATCHJOBS, NS).resource_version
+        with closing(cluster.registry.watch(BATCHJOBS, NS, resource_version=version, timeout_s=60)) as watch:
+            end_pods(cluster)
+            new = (o for event in watch if (o := event.object)["spec"].get("memberOf", {}).get("index", 0) not in known)
+            first = next(o for o in new if "memberOf" in o["spec"] and o.get("status"))
+        assert first["status"]["reason"] == "Priority"
+        cluster.registry.patch(BATCHJOBS, name, {"spec": {"deleteRequested": True}}, NS)
+        run_to_the_end(cluster, name)
 
 
 def test_requests_for_members(cluster: Cluster) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +86,31 @@ def test_ends_by_itself(cluster: Cluster) -> None:
     cluster.settled()
     assert cluster.group("s") is None
     assert messages(cluster, "ExecuteAction") == []
+
+
+def test_a_job_that_is_let_in_at_once_has_one_status_for_that(cluster: Cluster) -> None:
+    """A job of one pod, which has nothing beside. On a busy machine its group may take longer."""
+    firsts = []
+    with closing(cluster.registry.watch(VOLCANO_JOBS, NS, timeout_s=60)) as watch:
+        events = iter(watch)
+        for number in range(10):
+            cluster.submit(f"j{number}", task("t"), plugins={"env": []})
+            first = next(event.object for event in events if event.object.get("status"))
+            assert first["status"]["state"]["phase"] == "Pending"
+            firsts.append(first["status"].get("pending", 0))
+            cluster.wait_phase(f"j{number}", "Running")
+            cluster.registry.delete(VOLCANO_JOBS, f"j{number}", NS)
+            cluster.wait("the room", lambda number=number: not cluster.pods(f"j{number}"))  # type: ignore[misc]
+            assert any(event.type == "DELETED" for event in events)
+    assert max(firsts) == 1
+
+
+def test_a_job_that_waits_for_room_says_so(cluster: Cluster) -> None:
+    cluster.submit("all", task("t", 3, cpu="2"))
+    cluster.wait_phase("all", "Running")
+    cluster.submit("waits", task("t"), plugins={"env": []})
+    assert "pending" not in cluster.wait_phase("waits", "Pending")["status"]
+    assert cluster.pods("waits") == {}
 
 
 def test_one_failed_pod_fails_the_job_after_all_have_ended(cluster: Cluster) -> None:

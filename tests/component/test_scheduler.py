@@ -202,6 +202,30 @@ def test_after_a_restart_nothing_is_placed_twice(tmp_path: Path) -> None:
         second.wait_phase("b", "Running")
 
 
+def test_what_ends_while_nothing_waits_is_no_session_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    sessions: list[Scheduler] = []
+    session = Scheduler._session
+
+    def counted(scheduler: Scheduler) -> float:
+        sessions.append(scheduler)
+        return session(scheduler)
+
+    monkeypatch.setattr(Scheduler, "_session", counted)
+    with running(2, 2, 2) as cluster:
+        for name in (f"j{number}" for number in range(15)):
+            cluster.submit(name, task("t", notes={ENDS_WITH: "0"}))
+            cluster.wait_phase(name, "Completed")
+    assert len(sessions) <= 15 * 3 + 5, "its group, its pods, and what has ended before: at most half a second later"
+
+
+def test_counters_follow_although_nothing_waits(cluster: Cluster) -> None:
+    cluster.submit("g", task("t", 3))
+    cluster.wait_phase("g", "Running")
+    cluster.wait("the running ones", lambda: (cluster.group("g") or {})["status"].get("running") == 3)
+    cluster.kubelet.end("g-t-0", 0)
+    cluster.wait("the one that ended", lambda: (cluster.group("g") or {})["status"].get("succeeded") == 1)
+
+
 class Laborious(Scheduler):
     """Each session takes long and brings about the next."""
 
@@ -216,7 +240,7 @@ class Laborious(Scheduler):
         while time.thread_time() < end:
             pass
         self.sessions += 1
-        self._wake.set()
+        self._has_changed(is_urgent=True)
         return 60
 
 

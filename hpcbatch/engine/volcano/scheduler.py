@@ -59,6 +59,8 @@ class Scheduler:
         self._reported: dict[GroupKey, tuple[str, str]] = {}
         self._pod_told: dict[str, str] = {}
         self._counted: dict[GroupKey, float] = {}
+        self._written: dict[GroupKey, tuple[Object, Outcome]] = {}
+        """Groups and outcomes that say the same, and of which there is nothing else to tell."""
         self._queues_written_at = -_QUEUE_STATUS_EACH_S
         self._is_short_of_room = False
         """By the last session something waits that has its pods."""
@@ -155,6 +157,7 @@ class Scheduler:
             except ApiError as error:  # one group's trouble must not stop the others
                 _LOG.warning("PodGroup %s/%s: %s", *key, error)
                 failed = True
+        self._written = {key: told for key, told in self._written.items() if key in session.outcomes}
         waits = [_SAFETY_TICK_S, *([snapshot.next_expiry_s + 0.01] if snapshot.next_expiry_s is not None else [])]
         if failed:
             waits.append(_AFTER_FAILURE_S)
@@ -250,12 +253,16 @@ class Scheduler:
 
     def _write_outcome(self, key: GroupKey, outcome: Outcome) -> None:
         namespace, _ = key
-        self._write_pod_conditions(namespace, outcome)
         group = self._cache.group(key)
+        if group is not None and (known := self._written.get(key)) and known[0] is group and known[1] == outcome:
+            return
+        self._write_pod_conditions(namespace, outcome)
         if group is None:
             return  # a plain pod's
         before = group.get("status") or {}
         status = self._group_status(before, outcome)
+        if status is None and not outcome.message and not outcome.pods:
+            self._written[key] = group, outcome
         if status is not None and (not _can_wait(before, status) or self._is_time_to_count(key)):
             self._counted.pop(key, None)
             if not self._put_status(group, status):

@@ -245,6 +245,26 @@ def test_a_look_makes_the_delays_before_it_void() -> None:
     assert queue.get(0) == "a", "what came while it was handled counts"
 
 
+def test_nobody_wakes_up_for_a_void_delay(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    queue: WorkQueue[str] = WorkQueue(clock=clock, supersedes=True)
+    for key, delay_s in (("a", 5), ("b", 6), ("c", 7)):
+        queue.add_after(key, delay_s)
+    for key in ("a", "b"):
+        queue.add(key)
+        assert queue.get(0) == key
+        queue.done(key)
+    waits: list[float | None] = []
+
+    def wait(_self: threading.Condition, timeout: float | None = None) -> bool:
+        waits.append(timeout)
+        clock.now += timeout or 0
+        return False
+
+    monkeypatch.setattr(threading.Condition, "wait", wait)
+    assert (queue.get(), waits) == ("c", [7])
+
+
 def test_a_thread_that_has_ended_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threading, "excepthook", lambda _: None)
     queue: WorkQueue[str] = WorkQueue()
