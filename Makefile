@@ -1,5 +1,5 @@
 # make demo: from nothing to the output of an MPI job.  make demo-wrf, demo-wrf-slurm: a forecast with the stand-in for WRF,
-# from its input to maps in build/wrf-pbs, build/wrf-slurm.  make test: what is quick, ten minutes on two CPUs.
+# from its input to maps in build/wrf-pbs, build/wrf-slurm.  make test: what is quick, a quarter of an hour on two CPUs.
 # make test-full: everything that needs no cluster, with every shell and more generated cases.
 # make test-mpi: every way to launch with every MPI library, which it gets (350 MB; eight minutes).
 # make test-cluster: the rest, on a real Kubernetes with Volcano that it starts on this machine (root; Go).

@@ -380,7 +380,8 @@ class Sync:
     def _may_say_more_soon(self, group: Object | None) -> bool:
         """Whether this is a new job whose group has just been made, and nothing else: a kill here leads to the same."""
         is_new = self.is_first and not self.before and group is None and self.gang.admits_group
-        return is_new and not self.refusals and not self._has_put_beside
+        has_group = any(isinstance(action, PutPodGroup) for action in self._done)
+        return is_new and has_group and not self.refusals and not self._has_put_beside
 
     def _write_status(self, status: Object, *, is_settled: bool) -> None:
         if status == self.before:

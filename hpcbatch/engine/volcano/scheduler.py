@@ -1,8 +1,8 @@
-"""The loop around hpcbatch.volcano.scheduling: a session at once after each change, and the writes that follow from it.
+"""The loop around hpcbatch.volcano.scheduling: a session after each change, and the writes that follow from it.
 
-Unlike Volcano's, which runs every second, a session costs nothing while nothing changes, and binds in the session that
-finds the room. The longer one took, the longer the next one waits, a second at most. Events that Volcano repeats every
-second are written when their text changes.
+Unlike Volcano's, which runs every second, a session costs nothing while nothing changes, comes at once after a change
+by which something may start, and binds in the session that finds the room. The longer one took, the longer the next one
+waits, a second at most. Events that Volcano repeats every second are written when their text changes.
 """
 
 from __future__ import annotations
