@@ -1,4 +1,4 @@
-"""What `make demo` says before pip has done its silent work. Its programs are stand-ins."""
+"""What `make demo` says before pip has done its work, and which goals a change must pass. Programs are stand-ins."""
 
 from __future__ import annotations
 
@@ -47,3 +47,18 @@ def test_make_demo_says_what_it_does(tmp_path: Path) -> None:
         "wrf/demo.sh",
         "",
     ]
+
+
+def test_a_change_must_pass_every_step(tmp_path: Path) -> None:
+    make = tmp_path / "make"
+    make.write_text('#!/bin/sh\nprintf "%s;" "$@"\necho\n')
+    make.chmod(0o755)
+    env = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    done = subprocess.run([REPOSITORY / ".ci/run"], env=env, capture_output=True, text=True, check=True)
+    steps = [line.split(";")[:-1] for line in done.stdout.splitlines()]
+    goals = ["lint", "docs", "audit", "demo", "programs", "test", "test-full", "test-cluster"]
+    assert [goal for goal, *_ in steps] == goals
+    for case in " ".join(choice.removeprefix("CASES=") for _, *more in steps for choice in more).split():
+        path, _, function = case.partition("::")
+        assert (REPOSITORY / path).exists(), case
+        assert f"def {function}(" in (REPOSITORY / path).read_text() if function else True, case
