@@ -85,8 +85,10 @@ def in_state(cluster: Cluster, name: str, state: JobState) -> set[int]:
     return {index for index, obj in members(cluster, name).items() if obj.get("status", {}).get("state") == state.value}
 
 
-def reasons(cluster: Cluster, name: str) -> dict[int, str]:
-    return {index: obj.get("status", {}).get("reason", "") for index, obj in members(cluster, name).items()}
+def waiting_for(cluster: Cluster, name: str) -> set[str]:
+    """The reasons of the members that wait, when there are such."""
+    found = [obj["status"] for obj in members(cluster, name).values() if obj.get("status", {}).get("jobId")]
+    return {status["reason"] for status in found if status["state"] == "Queued"} or {"none waits"}
 
 
 def end_pods(cluster: Cluster, fails: Callable[[str], bool] = lambda _: False) -> None:
@@ -238,10 +240,10 @@ def test_only_a_few_have_a_record(cluster: Cluster) -> None:
 def test_who_comes_behind_others_that_wait_says_so_from_the_start(cluster: Cluster) -> None:
     with controlled(cluster.registry):
         name = put(cluster, "1-100")
-        wait_for("the reasons of the first", lambda: "Priority" in reasons(cluster, name).values())
+        wait_for("the reasons of the first", lambda: waiting_for(cluster, name) <= {"Priority", "Resources"})
         known, version = members(cluster, name), cluster.registry.list(BATCHJOBS, NS).resource_version
         with closing(cluster.registry.watch(BATCHJOBS, NS, resource_version=version, timeout_s=60)) as watch:
-            end_pods(cluster)
+            cluster.kubelet.end(next(iter(cluster.pods())), 0, REPORT)
             new = (o for event in watch if (o := event.object)["spec"].get("memberOf", {}).get("index", 0) not in known)
             first = next(o for o in new if "memberOf" in o["spec"] and o.get("status"))
         assert first["status"]["reason"] == "Priority"

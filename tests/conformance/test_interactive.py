@@ -141,6 +141,8 @@ def test_the_terminal_goes(site: Site) -> None:
 def test_its_command_is_killed(site: Site) -> None:
     """Nobody is left who could ask for the end of the job, and it ends all the same."""
     with session(site) as (job, shell):
+        # the connection with whose end the session ends comes a moment after the terminal's
+        shell.sendline("until grep -qs 'enter[.]sh' /proc/[0-9]*/cmdline; do sleep 0.1; done")
         shell.sendline("sh -c 'echo be''gun; exec sleep 1000'")
         shell.expect_exact("begun")
         shell.kill(signal.SIGKILL)
