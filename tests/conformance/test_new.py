@@ -10,9 +10,9 @@ import pytest
 
 from tests.conformance.site import Site
 from tests.conformance.test_lsf import bsub
+from tests.thoroughness import in_turn
 
 DIALECTS = ("pbs", "slurm", "lsf")
-ONE_QUICKLY = ("pbs", *(pytest.param(other, marks=pytest.mark.slow) for other in ("slurm", "lsf")))
 # Open MPI 5 can miss the end of very short programs (openpmix/prrte#1839).
 REAL = """#!/bin/sh
 sleep 0.5
@@ -86,7 +86,7 @@ def test_wrf(site: Site) -> None:
     assert "SUCCESS COMPLETE REAL_EM INIT" in site.read("rsl.real/rsl.error.0000")
 
 
-@pytest.mark.parametrize("dialect", ONE_QUICKLY)
+@pytest.mark.parametrize("dialect", in_turn(DIALECTS))
 def test_a_chain_of_wrf(site: Site, dialect: str) -> None:
     """One command submits real.exe, wrf.exe and the maps, each after the one before; the job links the programs."""
     (site.work / "WRF/run").mkdir(parents=True)
@@ -141,7 +141,7 @@ case $*:$(hostname) in *fail*worker*) exit 7 ;; *fail*) sleep 300 ;; esac
 """
 
 
-@pytest.mark.parametrize("dialect", ONE_QUICKLY)
+@pytest.mark.parametrize("dialect", in_turn(DIALECTS))
 def test_torch(site: Site, dialect: str) -> None:
     """A small program takes the place of torchrun."""
     program(site, "torchrun", TORCHRUN)
@@ -174,7 +174,7 @@ def test_elastic_torch(site: Site) -> None:
         ), text
 
 
-@pytest.mark.parametrize("dialect", ONE_QUICKLY[::2])
+@pytest.mark.parametrize("dialect", in_turn(["pbs", "lsf"]))
 def test_torch_that_failed_on_one_node(site: Site, dialect: str) -> None:
     program(site, "torchrun", TORCHRUN)
     code, text = ended(site, "torch", dialect, "--nodes", "2", "--torchrun", "./torchrun", "fail")
@@ -191,7 +191,7 @@ until [ -e worker.json ] && [ -e ps.json ] || [ $count -gt 300 ]; do sleep 0.1; 
 """
 
 
-@pytest.mark.parametrize("dialect", ONE_QUICKLY[::2])
+@pytest.mark.parametrize("dialect", in_turn(["pbs", "lsf"]))
 def test_tf(site: Site, dialect: str) -> None:
     """The job ends with its chief, although worker and server sleep on. A shell script takes the place of Python's."""
     site.script("train", TRAIN)
@@ -214,7 +214,7 @@ echo "$(hostname) $slots$said" # at once: the hosts write to one file
 """
 
 
-@pytest.mark.parametrize("dialect", ONE_QUICKLY)
+@pytest.mark.parametrize("dialect", in_turn(DIALECTS))
 def test_deepspeed(site: Site, dialect: str) -> None:
     """A small program takes the place of DeepSpeed's launcher."""
     program(site, "deepspeed", DEEPSPEED)
@@ -230,7 +230,7 @@ def test_deepspeed(site: Site, dialect: str) -> None:
     assert not list(site.work.glob(".deepspeed.*"))
 
 
-@pytest.mark.parametrize("dialect", ONE_QUICKLY[::2])
+@pytest.mark.parametrize("dialect", in_turn(["pbs", "lsf"]))
 def test_horovod(site: Site, dialect: str) -> None:
     """A shell script takes the place of Python's."""
     site.script("train", 'echo "$(hostname) $1"\nsleep 0.5\n')
@@ -256,7 +256,7 @@ esac
 """
 
 
-@pytest.mark.parametrize("dialect", ONE_QUICKLY)
+@pytest.mark.parametrize("dialect", in_turn(DIALECTS))
 def test_ray(site: Site, dialect: str) -> None:
     """The job ends with its program, although Ray would sleep on. Small programs take the places of Ray and Python."""
     program(site, "ray", RAY)

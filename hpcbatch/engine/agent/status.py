@@ -175,7 +175,8 @@ def _conditions(
             condition["observedGeneration"] = generation
         condition.update(status=value, lastTransitionTime=since)
         result.append({**condition, **(if_true if true else if_false)})
-    return [*result, *(dict(one) for one in old if one["type"] not in OWN_CONDITIONS)]
+    others = [one for one in old if one["type"] not in OWN_CONDITIONS]
+    return [*result, *({name: value for name, value in one.items() if value is not None} for one in others)]
 
 
 def _because(reason: str, word: str, names: str) -> dict[str, str]:

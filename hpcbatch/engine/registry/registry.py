@@ -197,6 +197,7 @@ class Registry(Objects):
             scheduled = {
                 "type": "PodScheduled",
                 "status": "True",
+                "lastProbeTime": None,
                 "lastTransitionTime": rfc3339(self.now()),
             }
             rest = [item for item in status.get("conditions") or () if item.get("type") != "PodScheduled"]

@@ -231,6 +231,7 @@ class Scheduler:
             condition = {
                 "type": "PodScheduled",
                 "status": "False",
+                "lastProbeTime": None,
                 "lastTransitionTime": rfc3339(self._now()),
                 "reason": reason,
                 "message": message,

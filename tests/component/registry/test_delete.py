@@ -83,7 +83,7 @@ def test_bind_and_evict(registry: Registry) -> None:
     bound = registry.get(resources.PODS, "p", "default")
     assert bound["spec"]["nodeName"] == "node-1"
     assert bound["status"]["conditions"] == [
-        {"type": "PodScheduled", "status": "True", "lastTransitionTime": "2026-11-21T10:00:00Z"}
+        {"type": "PodScheduled", "status": "True", "lastProbeTime": None, "lastTransitionTime": "2026-11-21T10:00:00Z"}
     ]
     with pytest.raises(ConflictError) as caught:
         registry.bind("default", "p", "node-2")
