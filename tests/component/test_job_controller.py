@@ -351,7 +351,7 @@ def test_refused_pods_are_told(cluster: Cluster) -> None:
     cluster.submit("n", task("t", pod={"priorityClassName": "nosuch"}))
     cluster.wait("the event", lambda: messages(cluster, "FailedCreate"))
     assert "no PriorityClass with name nosuch was found" in messages(cluster, "FailedCreate")[0]
-    assert cluster.phase("n") == "Pending"
+    cluster.wait_phase("n", "Pending")
 
 
 def test_a_service_name_that_cannot_be_is_told(cluster: Cluster) -> None:
@@ -366,7 +366,7 @@ def test_a_plugin_that_cannot_work_is_told(cluster: Cluster) -> None:
     assert messages(cluster, "FailedCreate")[0] == (
         "Error creating pods: [failed to create pod r-worker-0, err: job r doesn't have head task head]"
     )
-    assert cluster.phase("r") == "Pending"
+    cluster.wait_phase("r", "Pending")
 
 
 def test_closed_queue(cluster: Cluster) -> None:

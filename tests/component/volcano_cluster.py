@@ -21,6 +21,7 @@ from tests.waiting import wait_for
 NS = "default"
 ENDS_WITH = "test/ends-with"  # annotation of a pod that ends by itself as soon as it runs, and is never ready
 ON_TERM = "test/on-term"  # exit code of a pod that is deleted while it runs
+_REST_S = 0.3  # longer than a Volcano Job's first status is put off
 
 
 class PlayKubelet:
@@ -172,7 +173,7 @@ class Cluster:
 
     def _is_at_rest(self) -> bool:
         before = self.registry.store.revision
-        time.sleep(0.1)
+        time.sleep(_REST_S)
         return self.registry.store.revision == before
 
 
