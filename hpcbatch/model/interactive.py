@@ -18,5 +18,10 @@ class Interactive(StrEnum):
     """Nothing: the job holds its resources until it is released (Slurm salloc)."""
 
     @property
+    def has_client(self) -> bool:
+        """Whether that command has a connection with the pod."""
+        return self is not Interactive.ALLOCATION
+
+    @property
     def is_terminal(self) -> bool:
         return self in {Interactive.SESSION, Interactive.TERMINAL}

@@ -23,6 +23,10 @@ from hpcbatch.volcano.quoting import shellquote
 Object = dict[str, Any]
 
 _DEFAULT_UMASK = 0o022
+_CLIENT_LIMIT_S = 60
+"""The command of an interactive job must be connected with it so soon after its start, or it ends. A command gives up
+after half of that (client/interactive.py).
+"""
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _LIMIT = re.compile(r"[a-z]{1,16}", re.ASCII)
 _ALWAYS: Final = ("job.sh", "arguments", "environment", "nodefile", "hostfile", "hydra")
@@ -131,6 +135,7 @@ def _assignments(job: PlacedJob, setup: RunSetup, site: SiteConfig, *, export_no
         "warn_scope": "script" if warn is not None and warn.is_batch_only else "steps",
         "kill_delay_s": str(site.kill_delay_s),
         "idle_limit_s": _idle_limit(spec, site),
+        "client_limit_s": str(_CLIENT_LIMIT_S) if spec.interactive is not None and spec.interactive.has_client else "",
         "rerunnable": "yes" if spec.rerunnable else "no",
         "awaits_word": "yes" if _awaits_word(job, site) else "no",
         # the first pod may run while other nodes still pull the image

@@ -242,7 +242,7 @@ def _rendered(values: Mapping[str, Any], loader: BaseLoader | None) -> Object:
 
 def _stdio(interactive: Interactive | None) -> dict[str, bool]:
     """The standard streams of the first pod's container, if somebody is to be attached to them."""
-    if interactive is None or interactive is Interactive.ALLOCATION:
+    if interactive is None or not interactive.has_client:
         return {}
     # once: the end of the client's input is that of the container's, which a terminal has not
     return {"tty": interactive.is_terminal, "once": not interactive.is_terminal}

@@ -56,6 +56,11 @@ case $1 in
     exit
     ;;
   live)
+    tries=0
+    until { : >"$run/live"; } 2>/dev/null || [ $tries -ge 300 ]; do # for the runner (watch.sh), which may not have begun
+      nap
+      tries=$((tries + 1))
+    done
     cat >/dev/null
     . "$root/runner/processes.sh"
     trap '' HUP

@@ -100,7 +100,7 @@ stop() {
   is_interrupted=yes
   [ -z "$event" ] || return 0
   event=$1
-  [ "$event" != walltime ] || [ ! -e "$run/idle" ] || event=idle
+  [ "$event" != walltime ] || { read -r event <"$run/early"; } 2>/dev/null
   if [ "$event" = walltime ] && { read -r wish <"$run/wish"; } 2>/dev/null; then
     case $wish in requeue | cancel) event=$wish ;; esac
   fi
@@ -109,6 +109,7 @@ stop() {
   used_s=$((now / 100 - began / 100 - stopped_s)) most_s=$limit
   case $event in
     walltime) text=$walltime_text ;;
+    deserted) text="hpcbatch: the command of this session was not connected with it within $client_limit_s s" ;;
     idle) text="hpcbatch: nothing was done here for $idle_limit_s s, after which this site ends a session" ;;
     requeue) text=$requeued_text ;;
     cancel) text=$deleted_text ;;
@@ -154,6 +155,7 @@ end_job() {
   killed_at=$((now + kill_delay_s * 100))
   : >"$run/ending" # for srun
   await_session
+  [ "$interactive" != streams ] || [ -s "$run/session" ] || kill "$child" 2>/dev/null # nobody has come yet
   [ "$continues_before_term" != yes ] || continue_all
   signal_here 15 all
   case $interactive in session | terminal) signal_here 1 all ;; esac # an interactive shell ends by that alone
@@ -194,7 +196,7 @@ wait_for_script() {
   sum_up_usage
   see_steps
   kill_all
-  case $event in walltime | cput | idle | requeue | cancel) broadcast 9 ;; esac
+  case $event in walltime | cput | idle | deserted | requeue | cancel) broadcast 9 ;; esac
   for process in $killer $watcher $sshd; do
     kill "$process" 2>/dev/null
   done
@@ -209,7 +211,10 @@ finish() {
   session='' notice=''
   { read -r session <"$run/session"; } 2>/dev/null
   { read -r notice <"$run/notice"; } 2>/dev/null
-  [ -n "$session" ] || fail LaunchFailed "cannot start a process for the script: $notice"
+  case $session:$event in
+    :) fail LaunchFailed "cannot start a process for the script: $notice" ;;
+    :deserted) fail LaunchFailed "the command that submitted the job was not connected with it within $client_limit_s s" ;;
+  esac
   exit_code=$status signal='' reason='' message=''
   if [ -s "$run/launch_failed" ]; then
     error_file= # start.sh has reported it there

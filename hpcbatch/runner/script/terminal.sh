@@ -21,11 +21,14 @@ hold_terminal() {
   until [ -e "$run/terminal_go" ] || ! kill -0 "$runner" 2>/dev/null; do nap 0.05; done
   if [ -e "$run/terminal_go" ]; then
     read -r started <"$run/terminal_go"
-    await_client <&5
-    stty echo 2>/dev/null
-    LC_ALL=C HPCBATCH_ROOT=$root HPCBATCH_SH=$sh HPCBATCH_STARTED=$started "$sh" "$root/runner/start.sh" <&5 5<&- 3>&1 4>&2 &
-    trap '' INT QUIT HUP # bash, cut short in `wait` by Control-C, can miss that one of two children has ended, and wait for ever
+    await_client <&5 & # the runner may end it, as all on this terminal, when nobody comes
     await_child $!
+    if [ "$code" = 0 ]; then
+      stty echo 2>/dev/null
+      LC_ALL=C HPCBATCH_ROOT=$root HPCBATCH_SH=$sh HPCBATCH_STARTED=$started "$sh" "$root/runner/start.sh" <&5 5<&- 3>&1 4>&2 &
+      trap '' INT QUIT HUP # bash, cut short in `wait` by Control-C, can miss that one of two children has ended, and wait for ever
+      await_child $!
+    fi
     echo "$code" >"$run/terminal_code"
   fi
   await_child "$runner"

@@ -45,9 +45,12 @@ watch() {
         kill -s USR2 $$
         return
       fi
-      if is_idle; then
+      early=
+      ! is_idle || early=idle
+      ! is_deserted || early=deserted
+      if [ -n "$early" ]; then
         keep_clock
-        : >"$run/idle" # of master.sh's `stop`
+        echo "$early" >"$run/early" # for master.sh's `stop`
         kill -s USR1 $$
         return
       fi
@@ -103,6 +106,15 @@ is_idle() {
     did=$does idle_since=$now
   fi
   [ $((now - idle_since)) -ge $((idle_limit_s * 100)) ]
+}
+
+# is_deserted: whether nobody has come to an interactive job, or, to a session, the connection with whose end it ends (enter.sh live).
+is_deserted() {
+  [ -n "$client_limit_s" ] && [ "$now" -ge $((began + client_limit_s * 100)) ] || return 1
+  case $interactive in
+    session) [ ! -e "$run/live" ] ;;
+    *) [ ! -s "$run/session" ] ;;
+  esac
 }
 
 # count_others: sets $others to what the other hosts have said to the last question, and asks again: the sooner, the less is left for
