@@ -20,7 +20,7 @@ from hpcbatch.api.history import (
 )
 from hpcbatch.errors import ForbiddenError, HpcBatchError, NotFoundError
 from hpcbatch.model.text import printable_tree
-from hpcbatch.record.rows import row_from_cells
+from hpcbatch.record.rows import rows_from_table
 from hpcbatch.typed import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
@@ -39,9 +39,7 @@ def rows(api: TableApi, namespace: str, fields: str) -> list[JobRow]:
     """As `listing.list_rows`."""
     nothing: Table = ([], [])
     columns, found = _request(api, namespace, nothing, lambda where: api.table(ENDED_JOBS, where, fields=fields))
-    places = {name: index for index, name in enumerate(columns)}
-    read = (row_from_cells(places, row.cells, row.namespace, row.name) for row in found)
-    return [row for row in read if row is not None]
+    return rows_from_table(columns, found)
 
 
 def objects(api: TableApi, namespace: str, fields: str) -> Iterator[Object]:

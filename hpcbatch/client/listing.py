@@ -14,7 +14,7 @@ from hpcbatch.api.resources import BATCHJOBS, SECRETS, Resource
 from hpcbatch.errors import ForbiddenError, GoneError, HpcBatchError, NotFoundError, UnknownJobError, UnreachableError
 from hpcbatch.model.row import JobRow
 from hpcbatch.model.state import JobState
-from hpcbatch.record.rows import are_incomplete, row_from_cells, row_of
+from hpcbatch.record.rows import are_incomplete, row_of, rows_from_table
 from hpcbatch.record.state import state_of
 from hpcbatch.typed import TYPE_CHECKING, Protocol, TypeVar
 from hpcbatch.units import parse_rfc3339
@@ -104,14 +104,12 @@ def _present_rows(api: TableApi, namespace: str, fields: str, labels: str = "") 
 def rows_in(api: TableApi, namespace: str | None, *, labels: str = "", fields: str = "") -> list[JobRow]:
     """The BatchJobs of a namespace, or of all of them."""
     columns, rows = api.table(BATCHJOBS, namespace, labels=labels, fields=fields)
-    places = {name: index for index, name in enumerate(columns)}
-    if are_incomplete(places, (row.cells for row in rows)):
+    if are_incomplete(columns, (row.cells for row in rows)):
         from hpcbatch.record.batchjob import shown_record
 
         found = api.list(BATCHJOBS, namespace, labels=labels, fields=fields).items
         return [row_of(shown_record(obj)) for obj in found if "jobId" in (obj.get("status") or {})]
-    read = (row_from_cells(places, row.cells, row.namespace, row.name) for row in rows)
-    return [row for row in read if row is not None]
+    return rows_from_table(columns, rows)
 
 
 def _by_number(row: JobRow) -> int:

@@ -38,7 +38,7 @@ class SeenPods:
     """What the scheduler says of those that have no node."""
 
 
-_LAG_S = 2.0
+_ENDS_LAG_S = 2.0
 """How long a job's end waits for the watch of pods at most; it is as a rule some milliseconds behind."""
 _AGAIN_S = 0.5
 """The next look at a job whose pods' last events are late; their coming leads to one at once."""
@@ -89,7 +89,7 @@ class JobPods:
         be judged by what is known.
         """
         since = self._late.get(key)
-        left_s = 0.0 if since is None else since + _LAG_S - time.monotonic()
+        left_s = 0.0 if since is None else since + _ENDS_LAG_S - time.monotonic()
         return min(left_s, _AGAIN_S) if left_s > 0 else None
 
     def seen(self, job: Admitted, made: Object | None, volcano_job: VolcanoJobView | None) -> SeenPods:

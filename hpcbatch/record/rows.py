@@ -58,19 +58,28 @@ def row_from_cells(columns: Mapping[str, int], cells: Sequence[Any], namespace: 
         return row._replace(reason=Reason.BROKEN, message=unreadable(error))
 
 
+def rows_from_table(columns: Sequence[str], rows: Iterable[tuple[Sequence[Any], str, str]]) -> list[JobRow]:
+    """Those of a server-side Table: the names of its columns, and of each row cells, namespace and name. Those that are
+    not to be shown are left out.
+    """
+    places = {name: index for index, name in enumerate(columns)}
+    read = (row_from_cells(places, *row) for row in rows)
+    return [row for row in read if row is not None]
+
+
 def _in_row(text: str) -> Mapping[str, Any]:
     """The cells in ROW. Control characters that are written as escapes come to light here."""
     cells = json.loads(text)
     return {**(printable_tree(cells) if "\\" in text else cells)}
 
 
-def are_incomplete(columns: Mapping[str, int], rows: Iterable[Sequence[Any]]) -> bool:
+def are_incomplete(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> bool:
     """Whether one of the rows, as their cells, is of a record that a controller before ROW has written last. Then they
     have to be made from whole records.
     """
-    row, job_id = columns.get(ROW.name), columns.get("Id")
-    if row is None or job_id is None:
+    if ROW.name not in columns or "Id" not in columns:
         return False
+    row, job_id = columns.index(ROW.name), columns.index("Id")
     return any(cells[row] is None and cells[job_id] is not None for cells in rows)
 
 

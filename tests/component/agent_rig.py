@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from hpcbatch.api.port import Object
 from hpcbatch.api.resources import EVENTS, PODS
 from hpcbatch.engine.agent.agent import Agent, NodeSpec
-from hpcbatch.engine.registry.core_fields import clean_core
-from hpcbatch.engine.registry.kinds import Kind
-from hpcbatch.engine.registry.registry import Registry
 from hpcbatch.engine.registry.store import Store
 from hpcbatch.errors import NotFoundError
+from tests.component.checked_registry import CheckedRegistry
 from tests.waiting import wait_for
 
 LIMIT_S = 60.0
@@ -33,19 +31,6 @@ def sleepers() -> list[int]:
         if words[:2] == [b"sleep", SLEEP.encode()]:
             found.append(int(directory.name))
     return found
-
-
-class CheckedRegistry(Registry):
-    """Sees to it that the statuses of the engine's own are as complete as it says of them."""
-
-    def put_complete_status(
-        self, kind: Kind, name: str, namespace: str, change: Callable[[Object], Object | None]
-    ) -> Object:
-        written = super().put_complete_status(kind, name, namespace, change)
-        self._check(kind, written, None, "status")
-        cleaned, unknown = clean_core(kind, {"status": written.get("status", {})}, None)
-        assert (cleaned, unknown) == ({"status": written.get("status", {})}, [])
-        return written
 
 
 class Rig:

@@ -16,6 +16,7 @@ from hpcbatch.engine.volcano.admission import register_volcano_admission
 from hpcbatch.engine.volcano.scheduler import Scheduler
 from hpcbatch.errors import ConflictError, NotFoundError
 from hpcbatch.gang.job_controller import JobController
+from tests.component.checked_registry import CheckedRegistry
 from tests.waiting import wait_for
 
 NS = "default"
@@ -101,7 +102,7 @@ class Cluster:
     """`cpus` holds the CPUs of each node."""
 
     def __init__(self, *cpus: int, store: Store | None = None) -> None:
-        self.registry = Registry(store or Store(":memory:"))
+        self.registry = CheckedRegistry(store or Store(":memory:"))
         register_volcano_admission(self.registry)
         self.registry.install_builtin()
         for index, count in enumerate(cpus):

@@ -102,9 +102,9 @@ def test_rows_that_an_older_controller_has_written_are_told_apart() -> None:
         [found.get(column.name) for column in PRINTED]
         for found in ({"Id": 7, "State": "Running", ROW.name: "{}"}, {"Id": 7, "State": "Running"}, {})
     )
-    assert are_incomplete(PRINTED_PLACES, [full, older])
-    assert not are_incomplete(PRINTED_PLACES, [full, unadmitted])
-    assert not are_incomplete(PLACES, [full, older])
+    assert are_incomplete(list(PRINTED_PLACES), [full, older])
+    assert not are_incomplete(list(PRINTED_PLACES), [full, unadmitted])
+    assert not are_incomplete(list(PLACES), [full, older])
 
 
 def test_the_state_of_a_batchjob() -> None:
