@@ -10,7 +10,7 @@ from tests.conformance.site import Site
 from tests.conformance.terminals import terminal
 from tests.waiting import wait_for
 
-pytestmark = pytest.mark.slow  # each waits for the minute after which the pod gives up
+gives_up = pytest.mark.slow  # the pod does, after a minute
 
 WAITS = {
     ("qsub", "-I", "-h"): r"qsub: waiting for job (\d+)\.",
@@ -22,6 +22,7 @@ WAITS = {
 LIMIT_S = 120
 
 
+@gives_up
 def test_killed_while_the_job_waits(site: Site) -> None:
     jobs = []
     for argv, says in WAITS.items():
@@ -47,6 +48,7 @@ def test_its_walltime_counts_where_nobody_is(site: Site) -> None:
     assert (record["Exit_status"], record["resources_used"]["walltime"] < "00:00:30") == (-29, True), record
 
 
+@gives_up
 def test_a_session_ends_whose_end_nobody_would_tell(site: Site) -> None:
     """The command was killed between its two connections: played by another client, which has only one."""
     with terminal(site, "qsub", "-I", "-h") as client:
