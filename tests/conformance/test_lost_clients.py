@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from dataclasses import replace
 
 import pytest
 
@@ -57,7 +58,8 @@ def test_a_session_ends_whose_end_nobody_would_tell(site: Site) -> None:
         client.wait()
     site.run("qrls", job)
     wait_for("the job", lambda: site.state(job) == "R")
-    with terminal(site, "kubectl", "attach", "-it", f"job-{job}-mpimaster-0") as shell:
+    admin = replace(site, enter=(), env=site.admin_env or site.env)
+    with terminal(admin, "kubectl", "-n", site.namespace, "attach", "-it", f"job-{job}-mpimaster-0") as shell:
         shell.expect_exact("If you don't see a command prompt, try pressing enter.")
         shell.sendline("")
         assert shell.answer("echo $PBS_ENVIRONMENT") == "PBS_INTERACTIVE\n"
