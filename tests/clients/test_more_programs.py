@@ -66,7 +66,8 @@ def test_myqueue(site: Site) -> None:
     assert "('default', {'cores': 2, 'memory': '4096M'})" in good(site, "small", "mq", "config", "slurm")
     config = "config = {'scheduler': 'slurm', 'nodes': [('default', {'cores': 2, 'memory': '4G'})]}\n"
     (site.work / ".myqueue/config.py").write_text(config)
-    for line in ("echo+hello", "false", "sleep+300"):
+    # for some seconds: what a job says that ends before `mq submit` has, MyQueue throws away
+    for line in ("timeout+9+sleep+2", "timeout+2+sleep+9", "sleep+300"):
         good(site, "small", "mq", "submit", f"shell:{line}", "-R", "1:5m")
 
     def states() -> bool:
