@@ -67,7 +67,9 @@ def test_myqueue(site: Site) -> None:
     config = "config = {'scheduler': 'slurm', 'nodes': [('default', {'cores': 2, 'memory': '4G'})]}\n"
     (site.work / ".myqueue/config.py").write_text(config)
     # for some seconds: what a job says that ends before `mq submit` has, MyQueue throws away
-    for line in ("timeout+9+sleep+2", "timeout+2+sleep+9", "sleep+300"):
+    site.script("good", "sleep 2\n")
+    site.script("bad", "sleep 2\nexit 1\n")
+    for line in ("sh+good", "sh+bad", "sleep+300"):
         good(site, "small", "mq", "submit", f"shell:{line}", "-R", "1:5m")
 
     def states() -> bool:
