@@ -13,6 +13,7 @@ from hpcbatch.api.resources import BATCHJOBS, VOLCANO_JOBS, Resource
 from tests.cluster.state import kubectl
 
 JOBS, ROUNDS = 50, 3
+OURS = "qsub, until qstat would say so"
 LIMIT_S = 1800
 SCRIPT = "#!/bin/sh\ntrue\n"
 QSUB = ("-j", "oe", "-o", "/dev/null", "-l", "select=1:ncpus=1")
@@ -24,24 +25,18 @@ def main(cluster: Cluster, jobs: int = JOBS) -> None:
     site.script("true.pbs", SCRIPT)
     bare = site.script("bare.json", json.dumps(plainest(made.image)))
     same = [site.script(f"same-{n}.json", as_list(made.objects(f"same-{n}"))) for n in range(jobs)]
-    kinds: dict[str, Callable[[], tuple[float, float]]] = {
-        "qsub, until qstat would say so": lambda: run(
-            cluster, jobs, lambda _: site.run("qsub", *QSUB, "true.pbs"), user, BATCHJOBS
-        ),
-        "kubectl create, plainest Volcano Job": lambda: run(
-            cluster, jobs, lambda _: cluster.kubectl("create", "-f", bare), RAW, VOLCANO_JOBS
-        ),
-        "kubectl create, what hpcbatch makes": lambda: run(
-            cluster, jobs, lambda n: kubectl("create", "-f", same[n]), user, VOLCANO_JOBS
-        ),
+    kinds: dict[str, tuple[Callable[[int], object], str, Resource]] = {
+        OURS: (lambda _: site.run("qsub", *QSUB, "true.pbs"), user, BATCHJOBS),
+        "kubectl create, plainest Volcano Job": (lambda _: cluster.kubectl("create", "-f", bare), RAW, VOLCANO_JOBS),
+        "kubectl create, what hpcbatch makes": (lambda n: kubectl("create", "-f", same[n]), user, VOLCANO_JOBS),
     }
     spent: dict[str, list[tuple[float, float]]] = {name: [] for name in kinds}
     for number in range(ROUNDS):  # there and back: a machine may compute a quarter faster in the next minute
         for name in reversed(kinds) if number % 2 else kinds:
-            spent[name].append(kinds[name]())
+            spent[name].append(run(cluster, jobs, *kinds[name]))
         Made.remove(cluster)
     print(f"{jobs} `true` jobs of one core, submitted one after the other, until the last has ended; {ROUNDS} rounds:")
-    ours_s = [whole_s for _, whole_s in spent[next(iter(kinds))]]
+    ours_s = [whole_s for _, whole_s in spent[OURS]]
     for name, found in spent.items():
         submitted_s, whole_s = (sum(each) / ROUNDS for each in zip(*found, strict=True))
         rounds = ", ".join(f"{our_s / one_s:.2f}" for our_s, (_, one_s) in zip(ours_s, found, strict=True))

@@ -13,24 +13,33 @@ from tests.waiting import wait_for
 
 gives_up = pytest.mark.slow  # the pod does, after a minute
 
-WAITS = {
-    ("qsub", "-I", "-h"): r"qsub: waiting for job (\d+)\.",
-    ("srun", "--hold", "--pty", "sh"): r"srun: job (\d+) queued",
-    ("srun", "--hold", "touch", "ran"): r"srun: job (\d+) queued",
-    ("bsub", "-Is", "-H", "sh"): r"Job <(\d+)> is submitted",
-    ("bsub", "-I", "-H", "touch ran"): r"Job <(\d+)> is submitted",
+HELD = (
+    ("qsub", "-I", "-h"),
+    ("srun", "--hold", "--pty", "sh"),
+    ("srun", "--hold", "touch", "ran"),
+    ("bsub", "-Is", "-H", "sh"),
+    ("bsub", "-I", "-H", "touch ran"),
+)
+SAYS = {
+    "qsub": r"qsub: waiting for job (\d+)\.",
+    "srun": r"srun: job (\d+) queued",
+    "bsub": r"Job <(\d+)> is submitted",
 }
 LIMIT_S = 120
 
 
+def killed(site: Site, *argv: str) -> str:
+    """The job of a command that is killed as soon as it waits for it."""
+    with terminal(site, *argv) as client:
+        job = client.found(SAYS[argv[0]])
+        client.kill(signal.SIGKILL)
+        client.wait()
+    return job
+
+
 @gives_up
 def test_killed_while_the_job_waits(site: Site) -> None:
-    jobs = []
-    for argv, says in WAITS.items():
-        with terminal(site, *argv) as client:
-            jobs.append(client.found(says))
-            client.kill(signal.SIGKILL)
-            client.wait()
+    jobs = [killed(site, *argv) for argv in HELD]
     site.run("scontrol", "release", ",".join(jobs))
     for job in jobs:
         record = site.wait_end(job, LIMIT_S)
@@ -40,10 +49,7 @@ def test_killed_while_the_job_waits(site: Site) -> None:
 
 
 def test_its_walltime_counts_where_nobody_is(site: Site) -> None:
-    with terminal(site, "qsub", "-I", "-h", "-l", "walltime=5") as client:
-        job = client.found(r"qsub: waiting for job (\d+)\.")
-        client.kill(signal.SIGKILL)
-        client.wait()
+    job = killed(site, "qsub", "-I", "-h", "-l", "walltime=5")
     site.run("qrls", job)
     record = site.wait_end(job)
     assert (record["Exit_status"], record["resources_used"]["walltime"] < "00:00:30") == (-29, True), record
@@ -52,10 +58,7 @@ def test_its_walltime_counts_where_nobody_is(site: Site) -> None:
 @gives_up
 def test_a_session_ends_whose_end_nobody_would_tell(site: Site) -> None:
     """The command was killed between its two connections: played by another client, which has only one."""
-    with terminal(site, "qsub", "-I", "-h") as client:
-        job = client.found(r"qsub: waiting for job (\d+)\.")
-        client.kill(signal.SIGKILL)
-        client.wait()
+    job = killed(site, "qsub", "-I", "-h")
     site.run("qrls", job)
     wait_for("the job", lambda: site.state(job) == "R")
     admin = replace(site, enter=(), env=site.admin_env or site.env)
