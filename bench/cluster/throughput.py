@@ -12,7 +12,7 @@ from bench.moments import moments
 from hpcbatch.api.resources import BATCHJOBS, VOLCANO_JOBS, Resource
 from tests.cluster.state import kubectl
 
-JOBS, ROUNDS = 50, 3
+JOBS, ROUNDS = 50, 4
 OURS = "qsub, until qstat would say so"
 LIMIT_S = 1800
 SCRIPT = "#!/bin/sh\ntrue\n"
@@ -24,17 +24,18 @@ def main(cluster: Cluster, jobs: int = JOBS) -> None:
     user, site = cluster.site.namespace, cluster.site
     site.script("true.pbs", SCRIPT)
     bare = site.script("bare.json", json.dumps(plainest(made.image)))
-    same = [site.script(f"same-{n}.json", as_list(made.objects(f"same-{n}"))) for n in range(jobs)]
-    kinds: dict[str, tuple[Callable[[int], object], str, Resource]] = {
-        OURS: (lambda _: site.run("qsub", *QSUB, "true.pbs"), user, BATCHJOBS),
-        "kubectl create, plainest Volcano Job": (lambda _: cluster.kubectl("create", "-f", bare), RAW, VOLCANO_JOBS),
-        "kubectl create, what hpcbatch makes": (lambda n: kubectl("create", "-f", same[n]), user, VOLCANO_JOBS),
+    names = [f"same-{n}" for n in range(ROUNDS * jobs)]
+    same = iter([site.script(f"{name}.json", as_list(made.objects(name))) for name in names])
+    kinds: dict[str, tuple[Callable[[], object], str, Resource]] = {
+        OURS: (lambda: site.run("qsub", *QSUB, "true.pbs"), user, BATCHJOBS),
+        "kubectl create, plainest Volcano Job": (lambda: cluster.kubectl("create", "-f", bare), RAW, VOLCANO_JOBS),
+        "kubectl create, what hpcbatch makes": (lambda: kubectl("create", "-f", next(same)), user, VOLCANO_JOBS),
     }
     spent: dict[str, list[tuple[float, float]]] = {name: [] for name in kinds}
     for number in range(ROUNDS):  # there and back: a machine may compute a quarter faster in the next minute
         for name in reversed(kinds) if number % 2 else kinds:
             spent[name].append(run(cluster, jobs, *kinds[name]))
-        Made.remove(cluster)
+    Made.remove(cluster)  # not before: Kubernetes would still be removing them while the next run is timed
     print(f"{jobs} `true` jobs of one core, submitted one after the other, until the last has ended; {ROUNDS} rounds:")
     ours_s = [whole_s for _, whole_s in spent[OURS]]
     for name, found in spent.items():
@@ -45,12 +46,12 @@ def main(cluster: Cluster, jobs: int = JOBS) -> None:
 
 
 def run(
-    cluster: Cluster, jobs: int, submit: Callable[[int], object], namespace: str, ends_of: Resource
+    cluster: Cluster, jobs: int, submit: Callable[[], object], namespace: str, ends_of: Resource
 ) -> tuple[float, float]:
     """Seconds until the last was submitted, and until the last had ended."""
     with moments(cluster.api, namespace, ends_of) as seen:
         began = time.perf_counter()
-        for number in range(jobs):
-            submit(number)
+        for _ in range(jobs):
+            submit()
         submitted_s = time.perf_counter() - began
         return submitted_s, seen.wait(jobs, LIMIT_S) - began
