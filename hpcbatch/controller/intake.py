@@ -445,7 +445,7 @@ def _first_status(record: JobRecord, outlook: Outlook | None, now: datetime) -> 
         return replace(status, state=JobState.HELD, reason=behind, message=outlook.message)
     if spec.begin_time is not None and spec.begin_time > now:
         return replace(status, state=JobState.WAITING, reason=Reason.BEGIN_TIME)
-    return replace(status, state=JobState.QUEUED, reason=Reason.NONE)
+    return replace(status, state=JobState.QUEUED, reason=Reason.NONE, eligible_time=now)
 
 
 def taken_spec(body: Mapping[str, Any]) -> JobSpec:

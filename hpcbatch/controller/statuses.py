@@ -14,9 +14,11 @@ from hpcbatch.dataclass import replace
 from hpcbatch.model.record import JobRecord
 from hpcbatch.model.state import JobState
 
-_EXITING_S: Final = 0.2
-"""How long a run whose script has ended still shows as running: most ends take no longer, and are one write."""
-_STARTING_S: Final = 0.5
+_EXITING_S: Final = 1.5
+"""How long a run whose script has ended shows what it did before: most ends take no longer, and are one write. A
+kubelet says that a container has ended a second before it says so of its pod.
+"""
+_STARTING_S: Final = 3.0
 """How long a job that may start still shows why it waited, and no Volcano Job: most starts take no longer. Who comes
 after a kill finds the Volcano Job all the same.
 """
@@ -36,16 +38,19 @@ class Statuses:
         mail: Callable[[Object, JobRecord], None],
     ) -> None:
         self._api, self._own_writes, self._wake, self._mail = api, own_writes, wake, mail
-        self._put_off: dict[Key, float] = {}
-        """Since when the records of jobs say less than is known."""
+        self._put_off: dict[Key, tuple[JobState, float]] = {}
+        """The states that the records of jobs do not say yet, and since when."""
 
     def write(self, job: Admitted, record: JobRecord, volcano_job: str, *, is_settled: bool) -> float | None:
         """Write the record's status. `is_settled`: nothing follows from that but mails, see `policy.settled`.
         Returns the seconds after which to try again if it is not to be written yet, else None.
         """
         if is_settled and (moment_s := _may_wait_s(job, record, volcano_job)):
-            left_s = self._put_off.setdefault(job.key, time.monotonic()) + moment_s - time.monotonic()
-            if left_s > 0:
+            state, since_s = self._put_off.get(job.key, (None, 0.0))
+            if state is not record.status.state:
+                since_s = time.monotonic()
+                self._put_off[job.key] = record.status.state, since_s
+            if (left_s := since_s + moment_s - time.monotonic()) > 0:
                 return left_s
         self._put_off.pop(job.key, None)
         write = partial(write_status, self._api, job.obj, record, volcano_job)
@@ -59,7 +64,7 @@ class Statuses:
 def _may_wait_s(job: Admitted, record: JobRecord, volcano_job: str) -> float:
     """How long a write can wait for the one that mostly follows at once, and says more."""
     before, now = job.record.status, record.status
-    if (before.state, now.state) == (JobState.RUNNING, JobState.EXITING):
+    if before.state in {JobState.QUEUED, JobState.RUNNING} and now.state is JobState.EXITING:
         return _EXITING_S
     is_let_start = before.state is now.state is JobState.QUEUED and bool(volcano_job)
     if is_let_start and not record.status.licenses:  # who has a Volcano Job is said to hold them

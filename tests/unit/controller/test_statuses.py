@@ -55,10 +55,11 @@ def written(
     return made.write(Admitted(obj, before), record, has, is_settled=is_settled)
 
 
-def test_an_end_waits_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("before", [JobState.QUEUED, JobState.RUNNING])
+def test_an_end_waits_a_moment(before: JobState, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(statuses, "_EXITING_S", 60.0)
     api = Written()
-    wait_s = written(api, as_state(JobState.EXITING))
+    wait_s = written(api, as_state(JobState.EXITING), before=as_state(before))
     assert wait_s is not None
     assert 0 < wait_s <= 60.0
     assert api.states == []
@@ -119,3 +120,20 @@ def test_of_a_start_all_else_is_written_at_once(now: JobRecord, has: str) -> Non
     before = replace(QUEUED, status=replace(QUEUED.status, licenses=now.status.licenses))
     assert written(api, now, before=before, has=has) is None
     assert api.states == [now.status.state.value]
+
+
+def test_an_end_waits_its_own_moment_after_that_of_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(statuses, "_STARTING_S", 60.0)
+    monkeypatch.setattr(statuses, "_EXITING_S", 60.0)
+    at_s = 1000.0
+    monkeypatch.setattr("time.monotonic", lambda: at_s)
+    api = Written()
+    made = Statuses(cast(Api, api), OwnWrites(), wake=lambda _: None, mail=lambda *_: None)
+    job = Admitted({**OBJ, "status": {"volcanoJob": ""}}, QUEUED)
+    assert made.write(job, STARTING, "job-7", is_settled=True) == 60.0
+    at_s += 50.0
+    assert made.write(job, STARTING, "job-7", is_settled=True) == 10.0
+    assert made.write(job, as_state(JobState.EXITING), "job-7", is_settled=True) == 60.0
+    at_s += 60.0
+    assert made.write(job, as_state(JobState.EXITING), "job-7", is_settled=True) is None
+    assert api.states == ["Exiting"]
