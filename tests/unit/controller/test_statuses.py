@@ -40,6 +40,14 @@ def as_state(state: JobState) -> JobRecord:
     return replace(RUNNING, status=replace(RUNNING.status, state=state))
 
 
+def statuses_of(api: Written) -> Statuses:
+    return Statuses(cast(Api, api), OwnWrites(), wake=lambda _: None, mail=lambda *_: None)
+
+
+def admitted(record: JobRecord, *, had: str = "") -> Admitted:
+    return Admitted({**OBJ, "status": {"volcanoJob": had}}, record)
+
+
 def written(
     api: Written,
     record: JobRecord,
@@ -50,9 +58,7 @@ def written(
     has: str = "job-7",
 ) -> float | None:
     """`had` is the Volcano Job that the record names already, `has` the one that it is to name."""
-    made = Statuses(cast(Api, api), OwnWrites(), wake=lambda _: None, mail=lambda *_: None)
-    obj = {**OBJ, "status": {"volcanoJob": had}}
-    return made.write(Admitted(obj, before), record, has, is_settled=is_settled)
+    return statuses_of(api).write(admitted(before, had=had), record, has, is_settled=is_settled)
 
 
 @pytest.mark.parametrize("before", [JobState.QUEUED, JobState.RUNNING])
@@ -128,8 +134,7 @@ def test_an_end_waits_its_own_moment_after_that_of_the_start(monkeypatch: pytest
     at_s = 1000.0
     monkeypatch.setattr("time.monotonic", lambda: at_s)
     api = Written()
-    made = Statuses(cast(Api, api), OwnWrites(), wake=lambda _: None, mail=lambda *_: None)
-    job = Admitted({**OBJ, "status": {"volcanoJob": ""}}, QUEUED)
+    made, job = statuses_of(api), admitted(QUEUED)
     assert made.write(job, STARTING, "job-7", is_settled=True) == 60.0
     at_s += 50.0
     assert made.write(job, STARTING, "job-7", is_settled=True) == 10.0
