@@ -100,6 +100,11 @@ class StoreMachine(RuleBasedStateMachine):
         for key in (PODS, NODES):
             items = [item for (kind, _, _), item in sorted(self.model.items()) if kind == key]
             assert self.store.items(key) == items
+            places = [(item["metadata"]["namespace"], item["metadata"]["name"]) for item in items]
+            for place in [*places, ("a", "zz"), ("", ""), ("z", "")]:
+                number, rest = self.store.after(key, None, place)
+                assert list(rest) == [item for item, at in zip(items, places, strict=True) if at > place]
+                assert number == sum(at > place for at in places)
             for namespace in ("a", "b"):
                 inside = [item for item in items if item["metadata"]["namespace"] == namespace]
                 assert self.store.items(key, namespace) == inside

@@ -9,7 +9,8 @@ import uuid
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any
+from itertools import islice
+from typing import Any, NamedTuple
 
 from hpcbatch.api.compact import compact, share_parts
 from hpcbatch.api.port import Object, Propagation
@@ -25,7 +26,7 @@ from hpcbatch.engine.registry.resizing import check_resize, resized
 from hpcbatch.engine.registry.schema import CompiledSchema
 from hpcbatch.engine.registry.selectors import named, selector
 from hpcbatch.engine.registry.statuses import Cause
-from hpcbatch.engine.registry.store import Change, ResourceKey, Store, StoreEvent
+from hpcbatch.engine.registry.store import Change, Position, ResourceKey, Store, StoreEvent
 from hpcbatch.engine.registry.values import check_size, is_small, same, share
 from hpcbatch.engine.registry.writes import (
     Admission,
@@ -47,6 +48,16 @@ _POD_KEY = ("", "pods")
 _MANY = frozenset({("hpcbatch.io", "batchjobs"), ("", "secrets")})
 """Those of which there are thousands, many of them alike."""
 _NAMESPACE_KEY = ("", "namespaces")
+
+
+class Selection(NamedTuple):
+    """What was found of a list; `revision` is that of which it is true."""
+
+    items: list[Object]
+    revision: int
+    has_more: bool
+    remaining: int | None
+    """How many more there are. None: no more, or, as in Kubernetes, some were left out by a selector."""
 
 
 class Objects:
@@ -120,9 +131,18 @@ class Objects:
         return obj
 
     def select(
-        self, kind: Kind, namespace: str | None, *, labels: str = "", fields: str = ""
-    ) -> tuple[list[Object], int]:
-        """The objects that match, sorted by namespace and name, and the revision of which this is true."""
+        self,
+        kind: Kind,
+        namespace: str | None,
+        *,
+        labels: str = "",
+        fields: str = "",
+        after: Position | None = None,
+        limit: int = 0,
+    ) -> Selection:
+        """The objects that match, sorted by namespace and name: those after a position, and of them at most `limit`;
+        0: all.
+        """
         matches = selector(kind, labels, fields)
         if not kind.resource.namespaced:
             namespace = ""
@@ -131,10 +151,14 @@ class Objects:
             revision = self.store.revision
             if name and namespace is not None:
                 obj = self.store.get(kind.key, namespace, name)
-                items = [obj] if obj is not None else []
+                objects = iter([obj] if obj is not None and (after is None or after < (namespace, name)) else [])
+                number = 1
             else:
-                items = self.store.items(kind.key, namespace)
-        return [item for item in items if matches is None or matches(item)], revision
+                number, objects = self.store.after(kind.key, namespace, after)
+        found = filter(matches, objects) if matches else objects
+        items = list(islice(found, limit or None))
+        has_more = bool(limit) and next(found, None) is not None
+        return Selection(items, revision, has_more, number - len(items) if has_more and matches is None else None)
 
     @staticmethod
     def present(obj: Object, resource: Resource) -> Object:

@@ -57,8 +57,8 @@ class Registry(Objects):
         self, resource: Resource, namespace: str | None = None, *, labels: str = "", fields: str = ""
     ) -> ObjectList:
         kind = self.kind(resource)
-        items, revision = self.select(kind, namespace, labels=labels, fields=fields)
-        return ObjectList(tuple(self.present(item, resource) for item in items), str(revision))
+        found = self.select(kind, namespace, labels=labels, fields=fields)
+        return ObjectList(tuple(self.present(item, resource) for item in found.items), str(found.revision))
 
     def create(self, resource: Resource, obj: Mapping[str, Any], namespace: str | None = None) -> Object:
         return self.present(self.create_object(self.kind(resource), obj, namespace or ""), resource)

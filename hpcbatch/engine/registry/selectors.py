@@ -176,7 +176,7 @@ def field_value(obj: Object, path: str) -> str:
     """The field as selectors see it: text, with "" for a field that is absent."""
     value: Any = obj
     for part in path.split("."):
-        value = value.get(part) if isinstance(value, Mapping) else None
+        value = value.get(part) if isinstance(value, (dict, Mapping)) else None
         if value is None:
             return ""
     if isinstance(value, bool):
@@ -187,28 +187,51 @@ def field_value(obj: Object, path: str) -> str:
 _ZERO = {"spec.hostNetwork": "false", "spec.unschedulable": "false"}
 
 
-def _field_matches(kind: Kind, obj: Object, term: FieldTerm) -> bool:
-    if term.path == "source":  # of an event: who reported it
-        value = field_value(obj, "source.component") or field_value(obj, "reportingComponent")
-    else:
-        value = field_value(obj, term.path) or ("" if kind.custom else _ZERO.get(term.path, ""))
-    return (value == term.value) == term.equal
+@dataclass(frozen=True, slots=True)
+class _Field:
+    """One path of a selector, and what is wanted of its value: each object is asked once for it."""
+
+    path: str
+    equal: frozenset[str]
+    unequal: frozenset[str]
+    zero: str
+
+    def matches(self, obj: Object) -> bool:
+        if self.path == "source":  # of an event: who reported it
+            value = field_value(obj, "source.component") or field_value(obj, "reportingComponent")
+        else:
+            value = field_value(obj, self.path) or self.zero
+        return value not in self.unequal and self.equal <= {value}
+
+
+@lru_cache(maxsize=1024)
+def _fields(text: str, is_custom: bool) -> tuple[_Field, ...]:
+    terms = parse_fields(text)
+    return tuple(
+        _Field(
+            path,
+            frozenset(term.value for term in terms if term.path == path and term.equal),
+            frozenset(term.value for term in terms if term.path == path and not term.equal),
+            "" if is_custom else _ZERO.get(path, ""),
+        )
+        for path in dict.fromkeys(term.path for term in terms)
+    )
 
 
 def selector(kind: Kind, labels: str, fields: str) -> Predicate | None:
     """A test for both selectors together; None if all objects match. Raises ApiError 400."""
     label_terms = parse_labels(labels) if labels else ()
-    field_terms = parse_fields(fields) if fields else ()
-    for term in field_terms:
-        if term.path not in _EVERY_KIND and term.path not in kind.selectable:
+    wanted = _fields(fields, kind.custom) if fields else ()
+    for field in wanted:
+        if field.path not in _EVERY_KIND and field.path not in kind.selectable:
             if kind.selectable or kind.custom:
-                raise ApiError(400, "BadRequest", f"field label not supported: {term.path}")
+                raise ApiError(400, "BadRequest", f"field label not supported: {field.path}")
             raise ApiError(
                 400,
                 "BadRequest",
-                f'"{term.path}" is not a known field selector: only "metadata.name", "metadata.namespace"',
+                f'"{field.path}" is not a known field selector: only "metadata.name", "metadata.namespace"',
             )
-    if not label_terms and not field_terms:
+    if not label_terms and not wanted:
         return None
 
     def matches(obj: Object) -> bool:
@@ -216,7 +239,7 @@ def selector(kind: Kind, labels: str, fields: str) -> Predicate | None:
             own = obj["metadata"].get("labels") or {}
             if not all(requirement.matches(own) for requirement in label_terms):
                 return False
-        return all(_field_matches(kind, obj, term) for term in field_terms)
+        return all(field.matches(obj) for field in wanted)
 
     return matches
 

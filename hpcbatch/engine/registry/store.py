@@ -23,6 +23,8 @@ from hpcbatch.errors import GoneError
 Object = dict[str, Any]
 ResourceKey = tuple[str, str]
 """(group, plural): versions of a kind share their objects."""
+Position = tuple[str, str]
+"""Where an object stands in a list: namespace and name."""
 
 DEFAULT_HISTORY = 5000
 _PACKED = frozenset({("", "secrets")})
@@ -81,11 +83,15 @@ class _Shelf:
         if not names:
             del self.namespaces[namespace]
 
-    def walk(self, namespace: str | None) -> Iterator[Object]:
+    def after(self, namespace: str | None, position: Position | None) -> tuple[int, Iterator[Object]]:
+        """See `Store.after`."""
+        held: list[Any] = []
         for space in sorted(self.namespaces) if namespace is None else [namespace]:
-            names = self.namespaces.get(space, {})
-            for name in sorted(names):
-                yield self._read(names[name])
+            if position is None or space >= position[0]:
+                names = self.namespaces.get(space, {})
+                last = position[1] if position is not None and space == position[0] else ""
+                held += [names[name] for name in sorted(names) if name > last]
+        return len(held), map(self._read, held)
 
 
 class Subscription:
@@ -140,8 +146,17 @@ class Store:
     def items(self, key: ResourceKey, namespace: str | None = None) -> list[Object]:
         """All objects of a kind, sorted by namespace and name; `namespace` None means everywhere."""
         with self.lock:
+            return list(self.after(key, namespace)[1])
+
+    def after(
+        self, key: ResourceKey, namespace: str | None = None, position: Position | None = None
+    ) -> tuple[int, Iterator[Object]]:
+        """The number of those of `items` that come after `position`, and these: as they are now, however late they are
+        taken from the iterator. Only those that are taken cost much.
+        """
+        with self.lock:
             shelf = self._shelves.get(key)
-            return list(shelf.walk(namespace)) if shelf else []
+            return shelf.after(namespace, position) if shelf else (0, iter(()))
 
     def count(self, key: ResourceKey) -> int:
         with self.lock:

@@ -8,20 +8,20 @@ import json
 
 from hpcbatch.api.port import Object
 from hpcbatch.engine.registry import statuses
+from hpcbatch.engine.registry.store import Position
 
 
-def position(obj: Object) -> tuple[str, str]:
-    """Where an object stands in a list: namespace and name."""
+def position(obj: Object) -> Position:
     return obj["metadata"].get("namespace", ""), obj["metadata"]["name"]
 
 
-def make_token(position: tuple[str, str], at: int) -> str:
+def make_token(position: Position, at: int) -> str:
     """The `continue` token of a list of resource version `at` whose page ends with the object at `position`."""
     value = {"v": "meta.k8s.io/v1", "rv": at, "start": f"{position[0]}/{position[1]}"}
     return base64.urlsafe_b64encode(json.dumps(value).encode()).decode().rstrip("=")
 
 
-def read_token(token: str) -> tuple[tuple[str, str], int]:
+def read_token(token: str) -> tuple[Position, int]:
     """What `make_token` was given. Raises ApiError 400 for a token that it did not make."""
     try:
         value = json.loads(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))

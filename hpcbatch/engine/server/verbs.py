@@ -231,19 +231,22 @@ class _Call:
     def _list(self) -> Answer:
         query = self.request.query
         check_list(query)
-        limit = integer(query, "limit") or 0
+        limit = max(integer(query, "limit") or 0, 0)
         labels, fields = query.get("labelSelector", ""), query.get("fieldSelector", "")
         if query.get("resourceVersion") == "0":
             limit = 0  # as the real server's cache does
         wanted = revision(query.get("resourceVersion", ""))
-        items, current = self.registry.select(self.kind, self.request.path.namespace, labels=labels, fields=fields)
+        token = query.get("continue", "")
+        after, at = pages.read_token(token) if token else (None, None)
+        found = self.registry.select(
+            self.kind, self.request.path.namespace, labels=labels, fields=fields, after=after, limit=limit
+        )
+        current = found.revision
         if wanted is not None and wanted > current:
             raise _future(wanted, current)
         if query.get("resourceVersionMatch") == "Exact" and wanted != current:
             raise GoneError(410, "Expired", "The resourceVersion for the provided list is too old.")
-        token = query.get("continue", "")
-        if token:
-            start, at = pages.read_token(token)
+        if at is not None:
             if not self.registry.store.remembers(at):
                 raise GoneError(
                     410,
@@ -251,15 +254,13 @@ class _Call:
                     "The provided continue parameter is too old to display a consistent list result. You can start a "
                     "new list without the continue parameter.",
                 )
-            items = [item for item in items if pages.position(item) > start]
             current = at
         meta: dict[str, Any] = {"continue": "", "resourceVersion": str(current)}
-        if limit > 0 and len(items) > limit:
-            meta["continue"] = pages.make_token(pages.position(items[limit - 1]), current)
-            if not labels and not fields:
-                meta["remainingItemCount"] = len(items) - limit
-            items = items[:limit]
-        return self._list_answer(items, meta)
+        if found.has_more:
+            meta["continue"] = pages.make_token(pages.position(found.items[-1]), current)
+            if found.remaining is not None:
+                meta["remainingItemCount"] = found.remaining
+        return self._list_answer(found.items, meta)
 
     def _watch(self) -> WatchAnswer:
         query = self.request.query
@@ -408,15 +409,15 @@ class _Call:
         query = self.request.query
         options = self._delete_options()
         arguments = _delete_arguments({**options, "preconditions": None})
-        items, current = self.registry.select(
+        found = self.registry.select(
             self.kind,
             self.request.path.namespace,
             labels=query.get("labelSelector", ""),
             fields=query.get("fieldSelector", ""),
+            limit=max(integer(query, "limit") or 0, 0),
         )
-        limit = integer(query, "limit") or 0
         deleted: list[Object] = []
-        for item in items[: limit or None]:
+        for item in found.items:
             meta = item["metadata"]
             try:
                 obj, _ = self.registry.delete_object(
@@ -429,7 +430,7 @@ class _Call:
                     raise
                 continue
             deleted.append(obj)
-        return self._list_answer(deleted, {"resourceVersion": str(current)})
+        return self._list_answer(deleted, {"resourceVersion": str(found.revision)})
 
     # --- pods ---
 

@@ -17,7 +17,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 @pytest.fixture
 def api(shared: Cluster) -> Iterator[Cluster]:
     yield shared
-    for kind in (resources.PODS, resources.CONFIGMAPS, resources.BATCHJOBS, resources.VOLCANO_JOBS):
+    for kind in (resources.PODS, resources.CONFIGMAPS, resources.SECRETS, resources.BATCHJOBS, resources.VOLCANO_JOBS):
         for item in shared.registry.list(kind).items:
             shared.registry.patch(
                 kind, item["metadata"]["name"], {"metadata": {"finalizers": None}}, item["metadata"]["namespace"]

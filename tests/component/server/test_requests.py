@@ -195,6 +195,34 @@ def test_pages(api: Cluster) -> None:
     assert len(api.get(f"{CM}?limit=2&resourceVersion=0")["items"]) == 6
 
 
+@pytest.mark.parametrize("limit", [1, 2, 3, 7])
+@pytest.mark.parametrize(
+    ("selectors", "expected"),
+    [
+        pytest.param("", ["default/a", "default/b", "default/c", "kube-system/a", "kube-system/d"], id="all"),
+        pytest.param("&fieldSelector=type%3DX", ["default/a", "default/c", "kube-system/d"], id="by a field"),
+        pytest.param("&labelSelector=x", ["default/b", "kube-system/a"], id="by a label"),
+        pytest.param("&fieldSelector=metadata.name%3Da", ["default/a", "kube-system/a"], id="by name"),
+    ],
+)
+def test_pages_together_are_the_list(api: Cluster, limit: int, selectors: str, expected: list[str]) -> None:
+    for place in ["default/a", "default/b", "default/c", "kube-system/a", "kube-system/d"]:
+        namespace, name = place.split("/")
+        is_plain = place not in {"default/b", "kube-system/a"}
+        secret = {"metadata": {"name": name, "labels": {} if is_plain else {"x": ""}}, "type": "X" if is_plain else "Y"}
+        assert api.request("POST", f"/api/v1/namespaces/{namespace}/secrets", secret).code == 201
+    found: list[str] = []
+    more = ""
+    while more or not found:
+        page = api.get(f"/api/v1/secrets?limit={limit}{selectors}&continue={more}")
+        meta = page["metadata"]
+        found += [f"{item['metadata']['namespace']}/{item['metadata']['name']}" for item in page["items"]]
+        more = meta["continue"]
+        assert (len(page["items"]) == limit) or not more
+        assert meta.get("remainingItemCount") == (len(expected) - len(found) or None if not selectors else None)
+    assert found == expected
+
+
 def test_tables(api: Cluster) -> None:
     api.request("POST", P, pod_body("a", nodeName="n1") | {"metadata": {"name": "a", "labels": {"x": "y"}}})
     table = api.get(P, Accept=TABLE)

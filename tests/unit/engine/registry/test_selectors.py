@@ -104,6 +104,11 @@ def test_notin_is_the_opposite_of_in(labels: dict[str, str], key: str, values: l
         ("spec.nodeName!=n", True),
         ("status.phase==Running", True),
         ("status.phase!=Succeeded,status.phase!=Failed", True),
+        ("status.phase!=Succeeded,status.phase!=Running", False),
+        ("status.phase=Running,status.phase!=Failed", True),
+        ("status.phase=Running,status.phase=Failed", False),
+        ("status.phase=Running,status.phase!=Running", False),
+        ("status.phase=Running,metadata.name!=p", False),
         ("spec.hostNetwork=false", True),
     ],
 )
