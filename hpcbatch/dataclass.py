@@ -2,8 +2,8 @@
 
 A command imports some forty dataclasses and makes values of a few. The standard library compiles six methods for each
 of them at import and needs `inspect` for it: together a fifth of the time that a command takes. Here a class costs what
-any class costs; its `__init__` is compiled for its first value, and the other methods are not compiled at all. For mypy
-and readers it is the standard library's `dataclass(slots=True)`; `dataclasses.replace` and `fields` work with it.
+any class costs; its `__init__` is compiled after its first values, and the other methods are not compiled at all. For
+mypy and readers it is the standard library's `dataclass(slots=True)`; `dataclasses.replace` and `fields` work with it.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 __all__ = ["MISSING", "Declared", "dataclass", "declared_fields", "field", "replace"]
 _FIELDS = "__declared__"
 _STANDARD = ("__dataclass_fields__", "__dataclass_params__")
+_FIRST = 16
+"""So many values of a class are made field by field: a command makes few, and compiling takes a millisecond or more."""
 
 
 class _Missing:
@@ -123,7 +125,7 @@ def _made(cls: type[Any], frozen: bool, kw_only: bool, eq: bool) -> type[Any]:
             "__slots__": tuple(name for name in own if name not in inherited),
             "__match_args__": tuple(each.name for each in parts if each.in_init and not each.kw_only),
             _FIELDS: parts,
-            "__init__": _Late("__init__", _init),
+            "__init__": _LateInit("__init__", _init),
             **{name: _Late(name, partial(_standard, name, frozen)) for name in _STANDARD},
         },
     )
@@ -143,10 +145,48 @@ class _Late:
         self._name, self._make = name, make
 
     def __get__(self, instance: Any, owner: type[Any]) -> Any:
-        cls = next((each for each in owner.__mro__ if each.__dict__.get(self._name) is self), None)
+        cls = self._class(owner)
         if cls is not None:  # no other thread was quicker
             setattr(cls, self._name, self._make(cls))
         return getattr(owner if instance is None else instance, self._name)
+
+    def _class(self, owner: type[Any]) -> type[Any] | None:
+        return next((each for each in owner.__mro__ if each.__dict__.get(self._name) is self), None)
+
+
+class _LateInit(_Late):
+    """The same, of a constructor that makes a few values before it is compiled."""
+
+    _left = _FIRST
+
+    def __get__(self, instance: Any, owner: type[Any]) -> Any:
+        cls = self._class(owner)
+        if instance is None or cls is None or not self._left:
+            return super().__get__(instance, owner)
+        self._left -= 1
+        return partial(_fill, cls, instance)
+
+
+def _fill(cls: type[Any], instance: Any, *values: Any, **named: Any) -> None:
+    """What the constructor of `cls` does."""
+    parts = declared_fields(cls)
+    positional = [each.name for each in parts if each.in_init and not each.kw_only]
+    given = dict(zip(positional, values, strict=False))
+    is_clear = len(given) == len(values) and given.keys().isdisjoint(named)
+    given |= named
+    found = []
+    for each in parts:
+        if each.in_init and each.name in given:
+            found.append(given.pop(each.name))
+        else:
+            found.append(each.default if each.default_factory is MISSING else each.default_factory())
+    if given or not is_clear or any(value is MISSING for value in found):
+        cls.__init__(instance, *values, **named)  # the compiled one says what is wrong
+        return
+    for each, value in zip(parts, found, strict=True):
+        getattr(cls, each.name).__set__(instance, value)
+    if hasattr(cls, "__post_init__"):
+        instance.__post_init__()
 
 
 def _init(cls: type[Any]) -> FunctionType:
@@ -178,11 +218,12 @@ def _init(cls: type[Any]) -> FunctionType:
     exec(text, sys.modules[cls.__module__].__dict__, found)  # noqa: S102  # names and defaults of a class of ours
     init: FunctionType = found["made"](**known)
     init.__qualname__ = f"{cls.__qualname__}.__init__"
+    given = {each.name for each in declared_fields(cls) if each.in_init}
     init.__annotations__ = {
         name: annotation
         for base in reversed(cls.__mro__)
         for name, annotation in _annotations(base).items()
-        if any(each.name == name and each.in_init for each in declared_fields(cls))
+        if name in given
     } | {"return": None}
     return init
 

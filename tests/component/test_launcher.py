@@ -113,3 +113,34 @@ def test_in_the_users_own_packages(tmp_path: Path) -> None:
         pytest.skip("this Python has hpcbatch in its own packages")
     env = {"PYTHONUSERBASE": str(tmp_path), "HOME": os.environ.get("HOME", "/")}
     assert version(installed(tmp_path, home), env).startswith("slurm")
+
+
+def beside(directory: Path) -> Path:
+    """The commands in an installation of their own, as `pip install` makes it, but for what else hpcbatch needs."""
+    programs, packages = directory / "bin", directory / f"lib/python3.{sys.version_info.minor}/site-packages"
+    programs.mkdir()
+    packages.mkdir(parents=True)
+    (packages / "hpcbatch").symlink_to(CHECKOUT / "hpcbatch")
+    return installed(programs, Path(sys.executable))
+
+
+def test_python_does_not_look_for_what_is_not_needed(tmp_path: Path) -> None:
+    interpreter = tmp_path / "python3"
+    interpreter.write_text(f'#!/bin/sh\nexec {sys.executable} -X importtime "$@"\n')
+    interpreter.chmod(0o755)
+    command = beside(tmp_path)
+    (command.parent / "hpcbatch-python").write_text(f"#!{interpreter}\n")
+    done = subprocess.run([command, "--version"], capture_output=True, text=True, check=True)
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "hpcbatch.cli.slurm.squeue" in imported
+    assert "site" not in imported
+
+
+def test_what_lies_elsewhere_is_found(tmp_path: Path) -> None:
+    command = beside(tmp_path)
+    launcher, _, _ = command.read_text().partition("from hpcbatch.cli import")
+    show = "import hpcbatch, yaml\nprint(hpcbatch.__file__)\nprint(yaml.__name__)\ntry:\n    import nonsense\n"
+    command.write_text(f"{launcher}{show}except ModuleNotFoundError as error:\n    print(error)\n")
+    done = subprocess.run([command], capture_output=True, text=True, check=True)
+    here = f"{tmp_path}/lib/python3.{sys.version_info.minor}/site-packages/hpcbatch/__init__.py"
+    assert done.stdout.splitlines() == [here, "yaml", "No module named 'nonsense'"]

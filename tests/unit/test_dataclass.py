@@ -48,6 +48,53 @@ class Token:
     text: str
 
 
+@pytest.mark.parametrize("made_before", [0, 20])
+@pytest.mark.parametrize(
+    ("values", "named", "error"),
+    [
+        ((), {"name": "x"}, None),
+        ((), {"name": "x", "tags": {"a": "b"}, "count": 3}, None),
+        ((), {}, "missing 1 required keyword-only argument: 'name'"),
+        (("x",), {}, "takes 1 positional argument but 2 were given"),
+        ((), {"name": "x", "size": 1}, "unexpected keyword argument 'size'"),
+        ((), {"name": "x", "_seen": []}, "unexpected keyword argument '_seen'"),
+    ],
+)
+def test_the_first_values_are_made_as_all_others(
+    made_before: int, values: tuple[Any, ...], named: dict[str, Any], error: str | None
+) -> None:
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Late(Named):
+        count: int = 7
+
+    for _ in range(made_before):
+        Late(name="before")
+    make: Any = Late
+    if error is None:
+        made = make(*values, **named)
+        assert (made.name, made.tags, made.count) == (named["name"], named.get("tags", {}), named.get("count", 7))
+        assert made._seen == []
+    else:
+        with pytest.raises(TypeError, match=error):
+            make(*values, **named)
+
+
+@pytest.mark.parametrize("made_before", [0, 20])
+def test_the_first_values_are_made_by_position_and_by_name(made_before: int) -> None:
+    @dataclass(frozen=True, slots=True)
+    class Late(Point):
+        colour: str = "red"
+
+    for _ in range(made_before):
+        Late(1)
+    assert Late(1, 3, "blue") == Late(1, colour="blue", y=3)
+    make: Any = Late
+    with pytest.raises(TypeError, match="multiple values for argument 'x'"):
+        make(1, x=1)
+    with pytest.raises(TypeError, match="from 2 to 4 positional arguments but 5 were given"):
+        make(1, 2, "red", 4)
+
+
 def test_values_are_made_by_position_and_by_name() -> None:
     assert (Point(1).x, Point(1).y, Point(x=3, y=4).y) == (1, 2, 4)
     assert Spot(1, 2, "blue") == Spot(1, colour="blue")

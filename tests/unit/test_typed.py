@@ -48,6 +48,39 @@ class Spot(Point):
         return f"{self.name}@{self.x}"
 
 
+@pytest.mark.parametrize("made_before", [0, 20])
+@pytest.mark.parametrize(
+    ("values", "named", "expected"),
+    [
+        ((1,), {}, (1, 2, "")),
+        ((1,), {"name": "a"}, (1, 2, "a")),
+        ((), {"name": "a", "x": 4}, (4, 2, "a")),
+        ((1, 3, "b"), {}, (1, 3, "b")),
+        ((), {}, "missing 1 required positional argument: 'x'"),
+        ((), {"y": 1, "z": 1}, "unexpected keyword argument 'z'"),
+        ((1, 2, "", 4), {}, "from 2 to 4 positional arguments but 5 were given"),
+        ((1,), {"x": 1}, "multiple values for argument 'x'"),
+    ],
+)
+def test_the_first_values_are_made_as_all_others(
+    made_before: int, values: tuple[Any, ...], named: dict[str, Any], expected: tuple[Any, ...] | str
+) -> None:
+    class Late(NamedTuple):
+        x: int
+        y: int = 2
+        name: str = ""
+
+    for _ in range(made_before):
+        Late(0)
+    make: Any = Late
+    if isinstance(expected, str):
+        with pytest.raises(TypeError, match=expected):
+            make(*values, **named)
+    assert make(0) == (0, 2, "")
+    if isinstance(expected, tuple):
+        assert make(*values, **named) == expected
+
+
 def test_values_are_made_by_position_and_by_name() -> None:
     assert Point(1) == (1, 2, "") == Point(x=1)
     assert tuple(Point(3, name="here")) == tuple(Standard(3, name="here"))
