@@ -75,7 +75,7 @@ def main(beside: Path | None = None) -> None:
 
 
 def _installed(path: Path, programs: Path) -> Path:
-    """The programs of an installation of the checkout in whose .venv/bin `programs` lie. Python is that of the .venv."""
+    """The programs of an installation of the checkout in whose .venv/bin `programs` lie, with the Python that lies there."""
     checkout = programs.parents[1]
     package = path / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages" / "hpcbatch"
     shutil.copytree(checkout / "hpcbatch", package, ignore=shutil.ignore_patterns("__pycache__"))
@@ -85,8 +85,8 @@ def _installed(path: Path, programs: Path) -> Path:
 
 
 def _seal(path: Path) -> None:
-    """Nobody has compiled this installation, and nobody, root included, can write what Python compiles: a file stands in
-    the place of each directory for it.
+    """Nobody has compiled this installation, and nobody, root included, can write what Python compiles there: a file
+    stands in the place of each directory for it.
     """
     for folder in {file.parent for file in path.rglob("*.py")}:
         (folder / "__pycache__").touch()

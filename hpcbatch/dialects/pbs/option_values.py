@@ -6,8 +6,6 @@ import re
 from collections.abc import Callable, Mapping
 
 from hpcbatch.dataclass import replace
-from hpcbatch.dialects.pbs.array_range import parse_array_range, parse_torque_range
-from hpcbatch.dialects.pbs.depend import parse_depend
 from hpcbatch.dialects.pbs.errors import (
     COMMAND_LINE,
     PBSE_BADATVAL,
@@ -208,6 +206,8 @@ class OptionReader(NamedTuple):
             if most is not None:
                 raise PbsError("Attribute has to be set on an array job", 1, origin=self.origin(MAX_RUN))
             return None
+        from hpcbatch.dialects.pbs.array_range import parse_array_range, parse_torque_range  # most jobs are none
+
         is_of_torque = self.settings.given["J"].letter == "t"
         try:
             array = parse_torque_range(text) if is_of_torque else parse_array_range(text)
@@ -230,6 +230,8 @@ class OptionReader(NamedTuple):
             return None
         if not text:
             raise illegal("W", self.origin("depend"))
+        from hpcbatch.dialects.pbs.depend import parse_depend  # takes 3 ms to import
+
         return parse_depend(text, self.server, self.origin("depend"))
 
     def priority(self) -> int:

@@ -12,7 +12,6 @@ from datetime import datetime
 from functools import partial
 
 from hpcbatch.dialects.pbs import usage
-from hpcbatch.dialects.pbs.depend import DependSyntaxError, parse_depend
 from hpcbatch.dialects.pbs.directives import Directive
 from hpcbatch.dialects.pbs.errors import (
     COMMAND_LINE,
@@ -386,9 +385,12 @@ def _places(directive: Directive) -> set[Origin]:
 
 def _depend_complaints(text: str, origin: Origin) -> list[str]:
     """An empty one is qalter's, which takes the dependency away."""
+    if not text:
+        return []
+    from hpcbatch.dialects.pbs.depend import DependSyntaxError, parse_depend  # takes 3 ms to import
+
     try:
-        if text:
-            parse_depend(text, origin=origin)
+        parse_depend(text, origin=origin)
     except DependSyntaxError as error:
         return [*filter(None, [str(error)]), "illegal -W value"]
     return []

@@ -12,9 +12,9 @@ from hpcbatch.dialects.slurm.errors import SlurmUsageError
 MAX_HOSTS = 64 * 1024
 """MAX_RANGE of hostlist.c: more than that in one range is refused there too."""
 
-_NUMBERED = re.compile(r"(.*?)([0-9]{1,18})")
-_RANGE = re.compile(r"([0-9]{1,18})(?:-([0-9]{1,18}))?")
-_BRACKETS = re.compile(r"\[([^\[\]]*)\]")
+_NUMBERED = r"(.*?)([0-9]{1,18})"
+_RANGE = r"([0-9]{1,18})(?:-([0-9]{1,18}))?"
+_BRACKETS = r"\[([^\[\]]*)\]"
 
 
 def compress(hosts: Sequence[str]) -> str:
@@ -22,7 +22,7 @@ def compress(hosts: Sequence[str]) -> str:
     groups: list[tuple[str, list[list[str]]]] = []
     plain: list[str | None] = []
     for host in hosts:
-        match = _NUMBERED.fullmatch(host)
+        match = re.fullmatch(_NUMBERED, host)
         prefix, number = (match[1], match[2]) if match else (host, None)
         if number is not None and groups and plain[-1] is None and groups[-1][0] == prefix:
             ranges = groups[-1][1]
@@ -52,7 +52,7 @@ def compress_sorted(hosts: Sequence[str]) -> str:
 
 
 def _order(host: str) -> tuple[str, int, str]:
-    match = _NUMBERED.fullmatch(host)
+    match = re.fullmatch(_NUMBERED, host)
     return (match[1], int(match[2]), host) if match else (host, -1, host)
 
 
@@ -60,7 +60,7 @@ def expand(text: str) -> list[str]:
     """The names of a host list, in order. Raises SlurmUsageError for one that is none, or for too many hosts."""
     hosts: list[str] = []
     for part in _split(text):
-        pieces = _BRACKETS.split(part)
+        pieces = re.split(_BRACKETS, part)
         if any(c in piece for piece in pieces[::2] for c in "[]"):
             raise _invalid(text)
         choices = [[piece] if i % 2 == 0 else _numbers(piece, text) for i, piece in enumerate(pieces)]
@@ -86,7 +86,7 @@ def _split(text: str) -> list[str]:
 def _numbers(ranges: str, text: str) -> list[str]:
     names: list[str] = []
     for part in ranges.split(","):
-        match = _RANGE.fullmatch(part)
+        match = re.fullmatch(_RANGE, part)
         low, high = (match[1], match[2] or match[1]) if match else ("1", "0")
         if int(high) < int(low):
             raise _invalid(text, f"_parse_single_range: Invalid range: `{part}'")

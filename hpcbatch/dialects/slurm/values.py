@@ -6,12 +6,12 @@ import re
 
 from hpcbatch.model.text import HIDDEN
 
-_TIME = re.compile(r"([0-9]+)(?::([0-9]+))?(?::([0-9]+))?")
-_DAYS = re.compile(r"([0-9]+)-(?:([0-9]+)(?::([0-9]+))?(?::([0-9]+))?)?")
-_MEMORY = re.compile(r"\+?([0-9]+)(?:([kmgt])(?:i?b)?)?", re.IGNORECASE)
-_NODES = re.compile(r"\s*([+-]?[0-9]+)([km]?)\s*", re.IGNORECASE | re.ASCII)
-_POSITIVE = re.compile(r"\s*\+?([0-9]+)", re.ASCII)
-_INTEGER = re.compile(r"\s*[+-]?[0-9]+\s*", re.ASCII)
+_TIME = r"([0-9]+)(?::([0-9]+))?(?::([0-9]+))?"
+_DAYS = r"([0-9]+)-(?:([0-9]+)(?::([0-9]+))?(?::([0-9]+))?)?"
+_MEMORY = r"\+?([0-9]+)(?:([kmgt])(?:i?b)?)?"
+_NODES = r"\s*([+-]?[0-9]+)([km]?)\s*"
+_POSITIVE = r"\s*\+?([0-9]+)"
+_INTEGER = r"\s*[+-]?[0-9]+\s*"
 
 MAX_MINUTES = 2**31
 _INT64 = 2**63 - 1
@@ -38,9 +38,9 @@ def parse_wait_s(text: str) -> int | None:
     """
     if text == "-1" or text.lower() in {"infinite", "unlimited"}:
         return None
-    if match := _DAYS.fullmatch(text):
+    if match := re.fullmatch(_DAYS, text):
         days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
-    elif match := _TIME.fullmatch(text):
+    elif match := re.fullmatch(_TIME, text):
         parts = [int(part) for part in match.groups() if part is not None]
         days = 0
         hours, minutes, seconds = {1: [0, *parts, 0], 2: [0, *parts], 3: parts}[len(parts)]
@@ -53,7 +53,7 @@ def parse_memory_mb(text: str) -> int:
     """Read a size as MiB: an integer with K, M, G or T, default M; K is rounded up. No fractions.
     Newer releases also take the `iB` that this one accepts. Raises ValueError if it is anything else.
     """
-    match = _MEMORY.fullmatch(text)
+    match = re.fullmatch(_MEMORY, text, re.IGNORECASE)
     if match is None:
         raise ValueError(text)
     number, unit = int(match[1]), (match[2] or "m").lower()
@@ -65,7 +65,7 @@ def parse_memory_mb(text: str) -> int:
 
 def parse_positive(text: str) -> int:
     """Read a count of at least 1. Raises ValueError if it is none."""
-    match = _POSITIVE.fullmatch(text)
+    match = re.fullmatch(_POSITIVE, text, re.ASCII)
     if match is None or not 1 <= int(match[1]) <= MAX_COUNT:
         raise ValueError(text)
     return int(match[1])
@@ -84,7 +84,7 @@ def parse_nodes(text: str) -> tuple[int, int]:
 
 
 def _node_count(text: str) -> int:
-    match = _NODES.fullmatch(text)
+    match = re.fullmatch(_NODES, text, re.IGNORECASE | re.ASCII)
     if match is None:
         raise ValueError(text)
     count = int(match[1]) * {"": 1, "k": 1024, "m": 1024**2}[match[2].lower()]
@@ -95,7 +95,7 @@ def _node_count(text: str) -> int:
 
 def parse_nice(text: str) -> int:
     """Read a nice value. Raises ValueError for one that is no number, OverflowError for one out of range."""
-    if not _INTEGER.fullmatch(text):
+    if not re.fullmatch(_INTEGER, text, re.ASCII):
         raise ValueError(text)
     nice = int(text)
     if abs(nice) > MAX_NICE:
@@ -107,7 +107,7 @@ def leading_number(text: str) -> int:
     """The whole number that `text` begins with, 0 if it does with none; beyond 64 bits the greatest or least of these.
     Source: strtoll(3).
     """
-    match = _INTEGER.match(text)
+    match = re.match(_INTEGER, text, re.ASCII)
     if match is None:
         return 0
     word = match[0].strip()
