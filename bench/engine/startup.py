@@ -75,7 +75,7 @@ def main(beside: Path | None = None) -> None:
 
 
 def _installed(path: Path, programs: Path) -> Path:
-    """The programs of an installation of the checkout in whose .venv/bin `programs` lie, with the Python that lies there."""
+    """The programs of an installation of the checkout in whose .venv/bin `programs` lie, with its Python."""
     checkout = programs.parents[1]
     package = path / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages" / "hpcbatch"
     shutil.copytree(checkout / "hpcbatch", package, ignore=shutil.ignore_patterns("__pycache__"))
