@@ -19,6 +19,8 @@ _NESTED: Final = frozenset({dict, list})
 
 _MOST_PARTS, _LARGEST_PART = 2048, 512
 """Of the latter in characters of JSON."""
+_LONG_FIELD: Final = 64
+"""Shorter texts of a status are mostly its own: times and numbers."""
 _SPELLED: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 _parts: dict[str, Any] = {}
@@ -47,12 +49,18 @@ def compact(value: Any) -> Any:
 
 def share_parts(value: dict[str, Any], before: Mapping[str, Any] = MappingProxyType({})) -> None:
     """Let what stands in the fields of an object's spec, status or metadata be one value with what others have alike
-    there. `value` is that spec; nobody may change its parts any more. Those that it has of `before` are shared already.
+    there: dicts, lists and long texts. `value` is that spec; nobody may change its parts any more. Those that it has of
+    `before` are shared already.
     """
     for name, part in value.items():
-        is_new = type(part) in _NESTED and part is not before.get(name)
-        if part and is_new and name != "ownerReferences":  # each has its own
-            value[name] = _one(part)
+        kind = type(part)
+        if not part or kind in _SCALARS or part is before.get(name):
+            continue
+        if kind is not str:
+            if name != "ownerReferences":  # each has its own
+                value[name] = _one(part)
+        elif len(part) >= _LONG_FIELD:
+            value[name] = _shared(part)
 
 
 def _one(part: Any) -> Any:

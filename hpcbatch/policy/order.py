@@ -50,7 +50,7 @@ def line_place(weight: int, job_id: int, array_id: int | None, index: int | None
     the job in whose place it waits.
     """
     came = (number or job_id, 0) if array_id is None else (number or array_id, index or 0)
-    return float(-weight), float(came[0]), float(came[1]), float(job_id)
+    return -weight, *came, job_id  # not as floats: each would take memory of its own
 
 
 def exchanged(one: JobRow, other: JobRow) -> dict[int, int]:

@@ -412,12 +412,12 @@ def order_of(
     array's.
     """
     is_first = record.spec.fixed_priority == MAX_FIXED_PRIORITY and not is_last
-    ranks = () if rank is None else (float(-queue.priority_tier), -rank)
+    ranks = () if rank is None else (-queue.priority_tier, -rank)
     member = record.spec.member_of
     array_id, index = (None, None) if member is None else (member.array_id, member.index)
     return (
-        -1.0 if is_first else float(is_last),
-        float(-level),
+        -1 if is_first else int(is_last),
+        -level,
         *ranks,
         *line_place(weight_in(queue, record.spec), record.job_id, array_id, index, number),
     )

@@ -10,6 +10,7 @@ from hpcbatch.api import resources
 from hpcbatch.api.resources import Resource
 from hpcbatch.engine.registry.store import ResourceKey
 
+_KEYS: dict[ResourceKey, ResourceKey] = {}
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 
 
@@ -56,10 +57,12 @@ class Kind:
     """The CRD's openAPIV3Schema."""
     versions: tuple[str, ...] = ()
     """Served versions, the preferred one first. All share one schema: conversion strategy None."""
+    key: ResourceKey = field(init=False, compare=False)
+    """One value for all objects of the kind: many things refer to each of them by it."""
 
-    @property
-    def key(self) -> ResourceKey:
-        return (self.resource.group, self.resource.plural)
+    def __post_init__(self) -> None:
+        key = self.resource.group, self.resource.plural
+        object.__setattr__(self, "key", _KEYS.setdefault(key, key))
 
     @property
     def qualified(self) -> str:

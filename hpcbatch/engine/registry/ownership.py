@@ -22,7 +22,8 @@ class OwnerIndex:
 
     def __init__(self, store: Store) -> None:
         self._places: dict[str, Place] = {}
-        self._dependents: dict[str, dict[str, Place]] = {}
+        self._dependents: dict[str, str | dict[str, None]] = {}
+        """The uids of those that name a uid as their owner: mostly one, which takes no dict."""
         self._deleting: dict[Place, None] = {}
         for key in store.keys():  # noqa: SIM118 - a method of the store, not of a dict
             for obj in store.items(key):
@@ -35,7 +36,8 @@ class OwnerIndex:
 
     def dependents(self, uid: str) -> list[Place]:
         """The objects that name `uid` in their ownerReferences, in order of kind and name."""
-        return sorted(self._dependents.get(uid, {}).values())
+        found = self._dependents.get(uid, ())
+        return sorted(self._places[each] for each in ([found] if isinstance(found, str) else found))
 
     def owners_without_object(self) -> list[str]:
         """Uids that are named as owner but belong to nothing."""
@@ -64,7 +66,11 @@ class OwnerIndex:
         if meta.get("deletionTimestamp"):
             self._deleting[place] = None
         for reference in meta.get("ownerReferences") or ():
-            self._dependents.setdefault(reference["uid"], {})[uid] = place
+            named = self._dependents.setdefault(reference["uid"], uid)
+            if named != uid:
+                if isinstance(named, str):
+                    named = self._dependents[reference["uid"]] = {named: None}
+                named[uid] = None
 
     def _remove(self, key: ResourceKey, obj: Object) -> None:
         meta = obj["metadata"]
@@ -73,7 +79,7 @@ class OwnerIndex:
         self._places.pop(uid, None)
         for reference in meta.get("ownerReferences") or ():
             named = self._dependents.get(reference["uid"])
-            if named is not None:
+            if isinstance(named, dict):
                 named.pop(uid, None)
-                if not named:
-                    del self._dependents[reference["uid"]]
+            if not named or named == uid:
+                self._dependents.pop(reference["uid"], None)

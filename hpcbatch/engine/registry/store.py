@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from hpcbatch.api import compact
 from hpcbatch.engine.registry.disk import Disk, Place
@@ -69,12 +69,20 @@ class _Shelf:
     def get(self, namespace: str, name: str) -> Object | None:
         names = self.namespaces.get(namespace)
         held = names.get(name) if names else None
-        return None if held is None else self._read(held)
+        return None if held is None else self.read(held)
 
-    def put(self, namespace: str, name: str, obj: Object) -> None:
-        self.namespaces.setdefault(namespace, {})[name] = compact.pack(obj) if self.is_packed else obj
+    def put(self, namespace: str, name: str, held: Any) -> None:
+        """`held`: by `hold`."""
+        self.namespaces.setdefault(namespace, {})[name] = held
 
-    def _read(self, held: Any) -> Object:
+    def held(self, namespace: str, name: str) -> Any:
+        """As it lies there; None: it does not."""
+        return self.namespaces.get(namespace, {}).get(name)
+
+    def hold(self, obj: Object) -> Any:
+        return compact.pack(obj) if self.is_packed else obj
+
+    def read(self, held: Any) -> Object:
         return compact.unpack(held) if self.is_packed else held  # type: ignore[no-any-return]
 
     def remove(self, namespace: str, name: str) -> None:
@@ -91,7 +99,18 @@ class _Shelf:
                 names = self.namespaces.get(space, {})
                 last = position[1] if position is not None and space == position[0] else ""
                 held += [names[name] for name in sorted(names) if name > last]
-        return len(held), map(self._read, held)
+        return len(held), map(self.read, held)
+
+
+class _Past(NamedTuple):
+    """An event in the history; the objects are as their shelf holds them."""
+
+    revision: int
+    key: ResourceKey
+    namespace: str
+    type: Literal["ADDED", "MODIFIED", "DELETED"]
+    held: Any
+    held_before: Any
 
 
 class Subscription:
@@ -121,12 +140,13 @@ class Store:
         """Called with each object and its JSON before it is stored; what it raises stops the write."""
         self._shelves: dict[ResourceKey, _Shelf] = {}
         self._subscriptions: dict[ResourceKey, list[Subscription]] = {}
-        self._history: deque[StoreEvent] = deque(maxlen=history)
+        self._history: deque[_Past] = deque(maxlen=history)
         self._observers: list[Callable[[StoreEvent], None]] = []
         self.disk = Disk(path, self.lock)
         self._revision = self.disk.revision
         for (group, plural, namespace, name), obj in self.disk.read():
-            self._shelf((group, plural)).put(namespace, name, obj)
+            shelf = self._shelf((group, plural))
+            shelf.put(namespace, name, shelf.hold(obj))
         self._forgotten = self._revision
         """Changes up to this revision are no longer in the history."""
 
@@ -225,15 +245,16 @@ class Store:
         self._revision = event.revision
         name = event.object["metadata"]["name"]
         shelf = self._shelf(event.key)
+        before, held = shelf.held(event.namespace, name), shelf.hold(event.object)
         if event.type == "DELETED":
             shelf.remove(event.namespace, name)
         else:
-            shelf.put(event.namespace, name, event.object)
+            shelf.put(event.namespace, name, held)
         if len(self._history) == self._history.maxlen and self._history:
             self._forgotten = self._history[0].revision
         elif self._history.maxlen == 0:
             self._forgotten = event.revision
-        self._history.append(event)
+        self._history.append(_Past(event.revision, event.key, event.namespace, event.type, held, before))
         for observer in self._observers:
             observer(event)
         if subscriptions := self._subscriptions.get(event.key):
@@ -270,17 +291,20 @@ class Store:
                 present = self.items(key, namespace)
             else:
                 present = []
-                for event in self._after(since):
-                    if event.key == key and namespace in (None, event.namespace):
-                        deliver(event)
+                for event in self._after(since, key, namespace):
+                    deliver(event)
             # A new list: a delivery under way keeps walking the old one.
             self._subscriptions[key] = [*self._subscriptions.get(key, ()), subscription]
             return subscription, present, self._revision
 
-    def _after(self, revision: int) -> Iterator[StoreEvent]:
-        """The events after a revision. Revisions have no gaps, so its place in the history can be computed."""
+    def _after(self, revision: int, key: ResourceKey, namespace: str | None) -> Iterator[StoreEvent]:
+        """The events of a kind after a revision. Revisions have no gaps, so its place in the history can be computed."""
         newer = min(self._revision - revision, len(self._history))
-        return islice(self._history, len(self._history) - newer, None)
+        for past in islice(self._history, len(self._history) - newer, None):
+            if past.key == key and namespace in (None, past.namespace):
+                shelf = self._shelf(key)
+                before = None if past.held_before is None else shelf.read(past.held_before)
+                yield StoreEvent(past.revision, key, past.namespace, past.type, shelf.read(past.held), before)
 
     def _unsubscribe(self, subscription: Subscription) -> None:
         with self.lock:
