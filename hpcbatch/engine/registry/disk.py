@@ -65,6 +65,7 @@ class Disk:
         db.execute("PRAGMA locking_mode=EXCLUSIVE")
         db.execute("PRAGMA journal_mode=WAL")
         db.execute("PRAGMA synchronous=NORMAL")
+        db.execute("PRAGMA cache_size=-512")  # KiB; nothing is read again, since all objects are in memory
         db.execute("BEGIN EXCLUSIVE")
         db.execute("COMMIT")
         db.executescript(_SCHEMA)

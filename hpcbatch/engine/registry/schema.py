@@ -3,31 +3,16 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
-from functools import cache
 from typing import Any
-
-import jsonschema
-from jsonschema.exceptions import ValidationError
 
 from hpcbatch.clone import clone
 from hpcbatch.engine.registry.accepts import accepts_change
-from hpcbatch.engine.registry.statuses import (
-    DUPLICATE,
-    INVALID,
-    NOT_SUPPORTED,
-    REQUIRED,
-    TOO_LONG,
-    TOO_MANY,
-    TYPE_INVALID,
-    Cause,
-)
+from hpcbatch.engine.registry.formats import conforms, matches
+from hpcbatch.engine.registry.statuses import DUPLICATE, Cause
 from hpcbatch.engine.registry.tidy import FREE as _FREE
 from hpcbatch.engine.registry.tidy import Tidy, tidy
-from hpcbatch.engine.registry.values import json_kind
 
 Object = dict[str, Any]
 _INT_OR_STRING = "x-kubernetes-int-or-string"
@@ -47,56 +32,6 @@ _COPIED = (
     "required",
     "format",
 )
-
-_formats = jsonschema.FormatChecker(formats=())
-
-
-@_formats.checks("date-time", raises=ValueError)
-def _is_date_time(value: object) -> bool:
-    if not isinstance(value, str):
-        return True
-    if not re.fullmatch(r"\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(\.\d+)?([Zz]|[+-]\d{2}:\d{2})", value):
-        return False
-    datetime.fromisoformat(re.sub(r"\.\d+", "", value).upper().replace("Z", "+00:00"))
-    return True
-
-
-@_formats.checks("date", raises=ValueError)
-def _is_date(value: object) -> bool:
-    if isinstance(value, str):
-        datetime.strptime(value, "%Y-%m-%d")
-    return True
-
-
-@_formats.checks("uuid")
-def _is_uuid(value: object) -> bool:
-    return not isinstance(value, str) or bool(
-        re.fullmatch(r"[0-9a-fA-F]{8}-?([0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}", value)
-    )
-
-
-@_formats.checks("int32")
-def _is_int32(value: object) -> bool:
-    return not isinstance(value, int) or isinstance(value, bool) or -(2**31) <= value < 2**31
-
-
-@_formats.checks("int64")
-def _is_int64(value: object) -> bool:
-    return not isinstance(value, int) or isinstance(value, bool) or -(2**63) <= value < 2**63
-
-
-def _pattern(_validator: Any, pattern: str, instance: object, _schema: Any) -> Iterator[ValidationError]:
-    """`$` as Kubernetes reads it: Python's own also matches before a newline that ends the text."""
-    if isinstance(instance, str) and not _compiled(pattern).search(instance):
-        yield ValidationError(f"{instance!r} does not match {pattern!r}")
-
-
-@cache
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(re.sub(r"(?<!\\)\$$", r"\\Z", pattern))
-
-
-_Validator = jsonschema.validators.extend(jsonschema.Draft202012Validator, {"pattern": _pattern})  # type: ignore[no-untyped-call]
 
 
 def to_json_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -122,24 +57,24 @@ def to_json_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     return out
 
 
-def _matches(text: str, pattern: str) -> bool:
-    return _compiled(pattern).search(text) is not None
-
-
 @dataclass(frozen=True, slots=True)
 class _Check:
     """A schema in jsonschema's dialect, and the quick way to the usual answer."""
 
     accepts: Callable[[Any, Any], bool]
-    validator: Any
+    schema: Mapping[str, Any]
 
     @classmethod
     def of(cls, schema: Mapping[str, Any]) -> _Check:
-        return cls(accepts_change(schema, _matches, _formats.conforms), _Validator(schema, format_checker=_formats))
+        return cls(accepts_change(schema, matches, conforms), schema)
 
-    def errors(self, value: Any, before: Any = None) -> Iterable[ValidationError]:
+    def faults(self, value: Any, root: str, before: Any = None) -> list[Cause]:
         """`before` was found right earlier."""
-        return () if self.accepts(value, before) else self.validator.iter_errors(value)
+        if self.accepts(value, before):
+            return []
+        from hpcbatch.engine.registry.faults import faults
+
+        return faults(self.schema, value, root)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,14 +118,11 @@ class CompiledSchema:
 
     def check(self, obj: Object, old: Object | None = None) -> list[Cause]:
         """All faults. Top-level fields, and parts of them, that `old` has are not looked at again."""
-        causes: list[Cause] = []
-        for error in self.whole.errors(obj):
-            causes.extend(_causes(error, ""))
+        causes = self.whole.faults(obj, "")
         for name, check in self.fields.items():
             if name not in obj or (old is not None and old.get(name) is obj[name]):
                 continue
-            for error in check.errors(obj[name], None if old is None else old.get(name)):
-                causes.extend(_causes(error, name))
+            causes += check.faults(obj[name], name, None if old is None else old.get(name))
             if name in self.has_keys:
                 causes.extend(_duplicates(obj[name], self.schema["properties"][name], name))
         return causes
@@ -265,83 +197,6 @@ def _default(value: Any, schema: Mapping[str, Any]) -> Any:
     if isinstance(value, list) and isinstance(schema.get("items"), Mapping):
         return [_default(item, schema["items"]) for item in value]
     return value
-
-
-def _text(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-
-
-def _kind_of(value: Any) -> str:
-    """The schema's word for the kind of a JSON value; the first three are other words than those of Go's decoder."""
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "boolean"
-        case int():
-            return "integer"
-    return json_kind(value)
-
-
-def _path(root: str, steps: Iterator[Any]) -> str:
-    path = root
-    for step in steps:
-        path = f"{path}[{step}]" if isinstance(step, int) else f"{path}.{step}" if path else str(step)
-    return path
-
-
-def _causes(error: ValidationError, root: str) -> list[Cause]:
-    """One jsonschema error in the API server's words."""
-    path = _path(root, iter(error.absolute_path))
-    value: Any = error.instance
-    limit: Any = error.validator_value
-    word = str(error.validator)
-    in_body = f"{path} in body"
-    shown = f"Invalid value: {_text(value)}"
-    plain = {
-        "minimum": f"should be greater than or equal to {limit}",
-        "maximum": f"should be less than or equal to {limit}",
-        "exclusiveMinimum": f"should be greater than {limit}",
-        "exclusiveMaximum": f"should be less than {limit}",
-        "pattern": f"should match '{limit}'",
-        "minLength": f"should be at least {limit} chars long",
-        "multipleOf": f"should be a multiple of {limit}",
-        "uniqueItems": "shouldn't contain duplicates",
-        "not": "must not validate the schema (not)",
-        "anyOf": "must validate at least one schema (anyOf)",
-        "oneOf": "must validate one and only one schema (oneOf)",
-    }
-    if word in plain:
-        return [Cause(INVALID, path, f"{shown}: {in_body} {plain[word]}")]
-    match word:
-        case "required":
-            # jsonschema reports each missing field apart, and names it only in the text
-            missing = re.match(r"'(.*)' is a required property", error.message)
-            name = missing[1] if missing else ""
-            return [Cause(REQUIRED, f"{path}.{name}" if path else name, "Required value")]
-        case "enum":
-            allowed = ", ".join(_text(item) for item in limit if item is not None)
-            return [Cause(NOT_SUPPORTED, path, f"Unsupported value: {_text(value)}: supported values: {allowed}")]
-        case "type":
-            wanted = [limit] if isinstance(limit, str) else [item for item in limit if item != "null"]
-            found = _kind_of(value)
-            message = f'Invalid value: "{found}": {in_body} must be of type {",".join(wanted)}: "{found}"'
-            return [Cause(TYPE_INVALID, path, message)]
-        case "format":
-            leaf = path.rpartition(".")[2]
-            return [Cause(INVALID, path, f"{shown}: {leaf} in body must be of type {limit}: {_text(value)}")]
-        case "maxLength":
-            return [Cause(TOO_LONG, path, f"Too long: may not be more than {limit} bytes")]
-        case "maxItems":
-            return [Cause(TOO_MANY, path, f"Too many: {len(value)}: must have at most {limit} items")]
-        case "minItems":
-            return [Cause(INVALID, path, f"Invalid value: {len(value)}: {in_body} should have at least {limit} items")]
-        case "minProperties" | "maxProperties":
-            bound = "at least" if word == "minProperties" else "at most"
-            return [
-                Cause(INVALID, path, f"Invalid value: {len(value)}: {in_body} should have {bound} {limit} properties")
-            ]
-    return [Cause(INVALID, path, f"{shown}: {error.message}")]
 
 
 def _has_keys(schema: Any) -> bool:

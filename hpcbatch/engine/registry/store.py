@@ -298,7 +298,7 @@ class Store:
             return subscription, present, self._revision
 
     def _after(self, revision: int, key: ResourceKey, namespace: str | None) -> Iterator[StoreEvent]:
-        """The events of a kind after a revision. Revisions have no gaps, so its place in the history can be computed."""
+        """The events of a kind after a revision. Revisions have no gaps: its place in the history can be computed."""
         newer = min(self._revision - revision, len(self._history))
         for past in islice(self._history, len(self._history) - newer, None):
             if past.key == key and namespace in (None, past.namespace):
