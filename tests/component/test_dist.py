@@ -11,6 +11,7 @@ import subprocess
 import sys
 import sysconfig
 import tarfile
+import tomllib
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,6 +28,25 @@ assert SPEC is not None
 assert SPEC.loader is not None
 DIST = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(DIST)
+
+
+def test_the_build_needs_what_it_says(tmp_path: Path) -> None:
+    """`pip install` builds with these packages alone; the manual and the completion import much of hpcbatch."""
+    packages = tmp_path / "packages"
+    packages.mkdir()
+    for requirement in tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["build-system"]["requires"]:
+        name, _, _ = requirement.partition(">=")
+        found = importlib.metadata.distribution(name)
+        for top in {file.parts[0] for file in found.files or []} - {".."}:
+            (packages / top).symlink_to(str(found.locate_file(top)))
+    program = (
+        f"import sys; sys.path += [{str(CHECKOUT)!r}, {str(packages)!r}]\n"
+        "from pathlib import Path\n"
+        "from hpcbatch.cli.completion import files\nfrom hpcbatch.cli.manual.write import write\n"
+        f"write(Path({str(tmp_path / 'man')!r}), Path('docs/site.md'), '1.0'); files.write(Path({str(tmp_path)!r}))"
+    )
+    subprocess.run([sys.executable, "-I", "-S", "-c", program], cwd=CHECKOUT, check=True)
+    assert (tmp_path / "man/man1/qsub.1").exists()
 
 
 @pytest.mark.parametrize(
