@@ -12,7 +12,7 @@ import sys
 from functools import partial
 from operator import attrgetter
 
-from hpcbatch.typed import TYPE_CHECKING, Any, NamedTuple
+from hpcbatch.typed import FIRST_VALUES, TYPE_CHECKING, Any, NamedTuple, given_arguments
 
 if TYPE_CHECKING:
     from dataclasses import dataclass, field, replace
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 __all__ = ["MISSING", "Declared", "dataclass", "declared_fields", "field", "replace"]
 _FIELDS = "__declared__"
 _STANDARD = ("__dataclass_fields__", "__dataclass_params__")
-_FIRST = 16
-"""So many values of a class are made field by field: a command makes few, and compiling takes a millisecond or more."""
 
 
 class _Missing:
@@ -157,7 +155,7 @@ class _Late:
 class _LateInit(_Late):
     """The same, of a constructor that makes a few values before it is compiled."""
 
-    _left = _FIRST
+    _left = FIRST_VALUES
 
     def __get__(self, instance: Any, owner: type[Any]) -> Any:
         cls = self._class(owner)
@@ -170,21 +168,19 @@ class _LateInit(_Late):
 def _fill(cls: type[Any], instance: Any, *values: Any, **named: Any) -> None:
     """What the constructor of `cls` does."""
     parts = declared_fields(cls)
-    positional = [each.name for each in parts if each.in_init and not each.kw_only]
-    given = dict(zip(positional, values, strict=False))
-    is_clear = len(given) == len(values) and given.keys().isdisjoint(named)
-    given |= named
+    positional = tuple(each.name for each in parts if each.in_init and not each.kw_only)
+    given = given_arguments(positional, values, named)
     found = []
     for each in parts:
-        if each.in_init and each.name in given:
+        if given and each.in_init and each.name in given:
             found.append(given.pop(each.name))
         else:
             found.append(each.default if each.default_factory is MISSING else each.default_factory())
-    if given or not is_clear or any(value is MISSING for value in found):
+    if given is None or given or any(value is MISSING for value in found):
         cls.__init__(instance, *values, **named)  # the compiled one says what is wrong
         return
     for each, value in zip(parts, found, strict=True):
-        getattr(cls, each.name).__set__(instance, value)
+        object.__setattr__(instance, each.name, value)
     if hasattr(cls, "__post_init__"):
         instance.__post_init__()
 

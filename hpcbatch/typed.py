@@ -92,25 +92,31 @@ if not TYPE_CHECKING:
     NamedTuple = type.__new__(_NamedTupleMeta, "NamedTuple", (), {"__doc__": "As that of typing."})
 
 
-_FIRST = 16
-"""So many values are made before the constructor is compiled, which takes a tenth of a millisecond: a command makes few
-of most.
+FIRST_VALUES = 16
+"""So many of a class are made before its constructor is compiled: a command makes few of most. Compiling takes a tenth
+of a millisecond for a named tuple, and more than one for a large dataclass.
 """
+
+
+def given_arguments(
+    positional: tuple[str, ...], values: tuple[Any, ...], named: dict[str, Any]
+) -> dict[str, Any] | None:
+    """The arguments of a call by their names. None if there are too many, or one is given twice."""
+    given = dict(zip(positional, values, strict=False))
+    return {**given, **named} if len(given) == len(values) and given.keys().isdisjoint(named) else None
 
 
 def _first_constructor(made: type[Any]) -> Any:
     names, defaults = made._fields, made._field_defaults
-    left = _FIRST
+    left = FIRST_VALUES
 
     def first(cls: type[Any], /, *values: Any, **named: Any) -> Any:
         nonlocal left
         left -= 1
         if left >= 0:
-            given = dict(zip(names, values, strict=False))
-            is_clear = len(given) == len(values) and given.keys().isdisjoint(named)
-            given = {**defaults, **given, **named}
-            if is_clear and given.keys() == set(names):
-                return tuple.__new__(cls, [given[name] for name in names])
+            given = given_arguments(names, values, named)
+            if given is not None and (complete := {**defaults, **given}).keys() == set(names):
+                return tuple.__new__(cls, [complete[name] for name in names])
         made.__new__ = _constructor(made)  # which says what is wrong, too
         return made.__new__(cls, *values, **named)
 

@@ -67,8 +67,7 @@ class _Shelf:
     namespaces: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def get(self, namespace: str, name: str) -> Object | None:
-        names = self.namespaces.get(namespace)
-        held = names.get(name) if names else None
+        held = self.held(namespace, name)
         return None if held is None else self.read(held)
 
     def put(self, namespace: str, name: str, held: Any) -> None:
@@ -291,13 +290,13 @@ class Store:
                 present = self.items(key, namespace)
             else:
                 present = []
-                for event in self._after(since, key, namespace):
+                for event in self._since(since, key, namespace):
                     deliver(event)
             # A new list: a delivery under way keeps walking the old one.
             self._subscriptions[key] = [*self._subscriptions.get(key, ()), subscription]
             return subscription, present, self._revision
 
-    def _after(self, revision: int, key: ResourceKey, namespace: str | None) -> Iterator[StoreEvent]:
+    def _since(self, revision: int, key: ResourceKey, namespace: str | None) -> Iterator[StoreEvent]:
         """The events of a kind after a revision. Revisions have no gaps: its place in the history can be computed."""
         newer = min(self._revision - revision, len(self._history))
         for past in islice(self._history, len(self._history) - newer, None):
