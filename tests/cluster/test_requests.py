@@ -12,7 +12,7 @@ from tests.conformance.site import Site
 # than three seconds or an end more than 1.5, as on a busy machine. Two to six are for its PodGroup.
 MOST = {
     "a job of one pod": {USER: 3, CONTROLLER: 21},
-    "a job of three pods": {USER: 3, CONTROLLER: 25},
+    "a job of three pods": {USER: 3, CONTROLLER: 29},
     "qstat": {USER: 1, CONTROLLER: 0},
 }
 
