@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from bench.engine import arrays, chain, halo, history, launch, lists, memory, startup, throughput, waiting
+from bench.engine import arrays, chain, forecast, halo, history, launch, lists, memory, startup, throughput, waiting
 
 ALL: Mapping[str, Callable[..., None]] = {
     "startup": startup.main,
@@ -15,6 +15,7 @@ ALL: Mapping[str, Callable[..., None]] = {
     "memory": memory.main,
     "history": history.main,
     "halo": halo.main,
+    "forecast": forecast.main,
 }
 GROWING: Mapping[str, Callable[..., None]] = {
     "arrays": arrays.main,
