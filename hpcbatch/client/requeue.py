@@ -5,6 +5,7 @@ from __future__ import annotations
 from hpcbatch.client import arrays
 from hpcbatch.client.changes import change_spec, rerun
 from hpcbatch.client.request_ids import random_id
+from hpcbatch.client.watch import wait_until
 from hpcbatch.errors import JobFinishedError, RefusedError, UnknownJobError
 from hpcbatch.model.indices import Indices
 from hpcbatch.model.refusal import RefusalCode
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from hpcbatch.api.port import Object
 
 _RUNNING = frozenset({JobState.RUNNING, JobState.SUSPENDED})
+_END_S = 5.0
+"""An array that is deleted ends within moments once its members are over."""
 
 
 def requeue(
@@ -45,7 +48,14 @@ def _requeue(
     elif not begun:
         raise RefusedError(RefusalCode.NOT_RUNNING, "no member has begun")
     over = Indices.of(index for index, each in begun.items() if each.state.is_final)
-    _prepare(api, row, over, Indices.of(begun) if hold else Indices())
+    held = Indices.of(begun) if hold else Indices()
+    try:
+        _prepare(api, row, over, held)
+    except RefusedError:
+        if len(over) < len(begun):
+            raise
+        wait_until(api, row, _is_over, timeout_s=_END_S)
+        _prepare(api, row, over, held)
     for each in begun.values():
         rerun(api, each, hold=hold, is_special=is_special, after_end=True)
 
@@ -59,7 +69,7 @@ def _prepare(api: TableApi, array: JobRow, over: Indices, held: Indices) -> None
         spec = obj["spec"]
         request, changed, of_members = spec.get("arrayRequest") or {}, {}, {}
         if spec.get("deleteRequested"):
-            if not is_over(obj):
+            if not _is_over(obj):
                 raise RefusedError(RefusalCode.ENDING, "the array is about to end")
             changed = {"deleteRequested": False, "rerunRequest": {"id": random_id()}}
         deleted, kept = arrays.indices_in(request, "deleted"), arrays.indices_in(request, "held")
@@ -69,9 +79,10 @@ def _prepare(api: TableApi, array: JobRow, over: Indices, held: Indices) -> None
             of_members["held"] = str(kept | held)
         return changed | ({"arrayRequest": of_members} if of_members else {})
 
-    def is_over(obj: Object) -> bool:
-        from hpcbatch.record.state import state_of
-
-        return state_of(obj).is_final
-
     change_spec(api, array, change)
+
+
+def _is_over(obj: Object) -> bool:
+    from hpcbatch.record.state import state_of
+
+    return state_of(obj).is_final

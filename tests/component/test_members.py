@@ -14,9 +14,10 @@ from hpcbatch.api.resources import BATCHJOBS
 from hpcbatch.client import arrays, changes, listing
 from hpcbatch.client.changes import request_delete
 from hpcbatch.client.holds import hold, release
+from hpcbatch.client.requeue import requeue
 from hpcbatch.client.watch import settle
 from hpcbatch.engine.registry.registry import Registry
-from hpcbatch.errors import ConflictError, HpcBatchError, JobFinishedError, UnknownJobError
+from hpcbatch.errors import ConflictError, HpcBatchError, JobFinishedError, RefusedError, UnknownJobError
 from hpcbatch.model.array import Array, ArrayStatus, Membership
 from hpcbatch.model.chunk import Chunk
 from hpcbatch.model.dialect import Dialect
@@ -110,6 +111,47 @@ def test_a_member_that_is_split_off_has_its_number(server: Cluster) -> None:
         assert sorted(arrays.split(api, array, Indices.parse("5-6"))) == [5, 6]
     finally:
         late.join()
+
+
+def test_a_member_is_requeued_while_its_deleted_array_ends(server: Cluster) -> None:
+    """Its members are over before the controller has written that the array is."""
+    registry, api = server.registry, server.client()
+    array = put_array(registry, succeeded="0-9")
+    registry.patch(BATCHJOBS, "pbs-12", {"spec": {"deleteRequested": True}}, NS)
+    member = f"{array.object_name}-3"
+
+    def end_the_array() -> None:
+        put_status(registry, "pbs-12", {"state": JobState.DELETED.value})
+        for event in registry.watch(BATCHJOBS):
+            obj = event.object
+            if obj["metadata"]["name"] == member and (asked := obj["spec"].get("rerunRequest")):
+                put_status(
+                    registry, member, {"handled": {"rerunRequest": asked["id"]}, "answered": {"id": asked["id"]}}
+                )
+                return
+
+    late = threading.Timer(0.5, end_the_array)
+    late.daemon = True  # it waits for what a failure leaves out
+    late.start()
+    try:
+        requeue(api, array, Indices.parse("3"), hold=False, is_special=False, running_only=False)
+    finally:
+        late.join(10)
+    assert not registry.get(BATCHJOBS, "pbs-12", NS)["spec"]["deleteRequested"]
+
+
+def test_no_member_is_requeued_while_others_of_a_deleted_array_run(server: Cluster) -> None:
+    registry, api = server.registry, server.client()
+    array = put_array(registry, active="5", succeeded="0-4")
+    registry.patch(BATCHJOBS, "pbs-12", {"spec": {"deleteRequested": True}}, NS)
+    with pytest.raises(RefusedError, match="about to end"):
+        requeue(api, array, None, hold=False, is_special=False, running_only=False)
+    assert "rerunRequest" not in registry.get(BATCHJOBS, f"{array.object_name}-0", NS)["spec"]
+
+
+def put_status(registry: Registry, name: str, changed: dict[str, Any]) -> None:
+    obj = registry.get(BATCHJOBS, name, NS)
+    registry.replace(BATCHJOBS, obj | {"status": obj["status"] | changed}, NS, subresource="status")
 
 
 def test_a_listing_without_members(server: Cluster) -> None:

@@ -25,7 +25,9 @@ def test_output_of_all_tasks_and_the_highest_exit_code(site: Site) -> None:
     assert listed[-4:] == ["two", "FAILED", "3:0", "2"]
 
 
+@pytest.mark.alone
 def test_when_it_would_start(site: Site) -> None:
+    """Which is not known where others' jobs have all CPUs and no end."""
     done = site.run("srun", "--test-only", "-n2", "true")
     at = r"srun: Job \d+ to start at \S+ using 2 processors on nodes \S+ in partition \S+\n"
     assert done.stdout == "" and re.fullmatch(at, done.stderr), done.stderr
