@@ -4,58 +4,41 @@ turn. What a program takes for its steps is told apart from start and end.
 
 from __future__ import annotations
 
-import os
-import shlex
 import shutil
 import statistics
-import subprocess
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.engine.mpirun_job import LIMIT_S, SYSTEM_PATH, time_job
+from bench.engine import mpirun_job
 from bench.engine.rig import engine
 
 NODES, CPUS = 3, 2
 RANKS = NODES * CPUS
 TURNS = 5
-_SCRIPT = """\
-#!/bin/sh
-cd "$PBS_O_WORKDIR"
-echo "at $(date +%s.%N)"
-{mpirun} {argv}
-echo "at $(date +%s.%N)"
-"""
 
 
 @dataclass(frozen=True, slots=True)
 class Mpi:
-    """Debian's Open MPI."""
+    """Debian's Open MPI, for one benchmark."""
 
-    name: str
-    """Of the benchmark."""
+    benchmark: str
     mpirun: str
     mpicc: str
 
-    def by_hand(self, argv: Sequence[str], work: Path, ranks: int = RANKS) -> str:
-        """Run this many ranks in `work`, by one mpirun that sees all of them, and so that they are more than the CPUs.
-        What they print. Ends the benchmark if they fail.
-        """
-        command = [self.mpirun, "--oversubscribe", "-np", str(ranks), "--mca", "btl", "self,tcp", *argv]
-        env = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-        done = subprocess.run(command, env=env, cwd=work, capture_output=True, text=True, timeout=LIMIT_S, check=False)
-        if done.returncode:
-            raise SystemExit(f"{self.name}: mpirun ended with {done.returncode}:\n{done.stdout}{done.stderr}")
-        return done.stdout
+    def by_hand(self, argv: Sequence[str], work: Path, ranks: int = RANKS) -> tuple[str, float]:
+        """One mpirun that sees all ranks, and so that they are more than the CPUs: what they print, and its seconds."""
+        mpirun = [self.mpirun, "--oversubscribe", "-np", str(ranks), "--mca", "btl", "self,tcp", *argv]
+        return mpirun_job.by_hand(mpirun, self.benchmark, work)
 
 
-def find_mpi(name: str) -> Mpi:
+def find_mpi(benchmark: str) -> Mpi:
     """Ends the benchmark if it is not installed."""
-    mpirun, mpicc = (shutil.which(program, path=SYSTEM_PATH) for program in ("mpirun", "mpicc"))
+    mpirun, mpicc = (shutil.which(program, path=mpirun_job.SYSTEM_PATH) for program in ("mpirun", "mpicc"))
     if mpirun is None or mpicc is None:
-        raise SystemExit(f"{name}: no mpirun and mpicc in /usr/bin: expected Debian's openmpi-bin and libopenmpi-dev")
-    return Mpi(name, mpirun, mpicc)
+        wanted = "expected Debian's openmpi-bin and libopenmpi-dev"
+        raise SystemExit(f"{benchmark}: no mpirun and mpicc in /usr/bin: {wanted}")
+    return Mpi(benchmark, mpirun, mpicc)
 
 
 def compare_ranks(
@@ -66,18 +49,19 @@ def compare_ranks(
     """
     with engine(NODES, CPUS) as (env, work):
         prepare(work)
-        script = _SCRIPT.format(mpirun=shlex.quote(mpi.mpirun), argv=shlex.join(argv))
         select = f"select={NODES}:ncpus={CPUS}:mpiprocs={CPUS}"
         jobs, by_hand = [], []
         for turn in range(TURNS):
-            done = time_job(script, f"{mpi.name}-{turn}", "-l", select, env=env, work=work)
-            jobs.append((done.whole_s, done.before_s, done.mpirun_s, steps_s(done.output, work)))
-            began = time.perf_counter()
-            text = mpi.by_hand(argv, work)
-            by_hand.append((time.perf_counter() - began, steps_s(text, work)))
+            name = f"{mpi.benchmark}-{turn}"
+            done = mpirun_job.time_job([mpi.mpirun, *argv], name, "-l", select, env=env, work=work)
+            beside_s = done.whole_s - done.mpirun_s
+            jobs.append((done.whole_s, done.before_s, done.mpirun_s, steps_s(done.output, work), beside_s))
+            text, whole_s = mpi.by_hand(argv, work)
+            by_hand.append((whole_s, steps_s(text, work)))
     job, hand = ([statistics.median(column) for column in zip(*turns, strict=True)] for turns in (jobs, by_hand))
     print(f"  {'':8} {'whole':>6} {'to the script':>14} {'mpirun':>7} {'its steps':>10}")
     print(f"  {'qsub':8} {job[0]:6.1f} {job[1]:14.1f} {job[2]:7.1f} {job[3]:10.2f}")
     print(f"  {'by hand':8} {hand[0]:6.1f} {'':14} {hand[0]:7.1f} {hand[1]:10.2f}")
-    beside = f"start and end of the job beside its mpirun {statistics.median(each[0] - each[2] for each in jobs):.1f} s"
-    print(f"  steps {job[3] / hand[1]:.2f} x, whole {job[0] / hand[0]:.2f} x, {beside}")
+    print(
+        f"  steps {job[3] / hand[1]:.2f} x, whole {job[0] / hand[0]:.2f} x; start and end beside mpirun {job[4]:.1f} s"
+    )
