@@ -121,13 +121,12 @@ def test_a_member_is_requeued_while_its_deleted_array_ends(server: Cluster) -> N
     member = f"{array.object_name}-3"
 
     def end_the_array() -> None:
-        put_status(registry, "pbs-12", {"state": JobState.DELETED.value})
-        for event in registry.watch(BATCHJOBS):
-            obj = event.object
-            if obj["metadata"]["name"] == member and (asked := obj["spec"].get("rerunRequest")):
-                put_status(
-                    registry, member, {"handled": {"rerunRequest": asked["id"]}, "answered": {"id": asked["id"]}}
-                )
+        """And answer the request that comes then."""
+        registry.patch(BATCHJOBS, "pbs-12", {"status": {"state": JobState.DELETED.value}}, NS, subresource="status")
+        for event in registry.watch(BATCHJOBS, NS, fields=f"metadata.name={member}"):
+            if request := event.object["spec"].get("rerunRequest"):
+                reply = {"handled": {"rerunRequest": request["id"]}, "answered": {"id": request["id"]}}
+                registry.patch(BATCHJOBS, member, {"status": reply}, NS, subresource="status")
                 return
 
     late = threading.Timer(0.5, end_the_array)
@@ -147,11 +146,6 @@ def test_no_member_is_requeued_while_others_of_a_deleted_array_run(server: Clust
     with pytest.raises(RefusedError, match="about to end"):
         requeue(api, array, None, hold=False, is_special=False, running_only=False)
     assert "rerunRequest" not in registry.get(BATCHJOBS, f"{array.object_name}-0", NS)["spec"]
-
-
-def put_status(registry: Registry, name: str, changed: dict[str, Any]) -> None:
-    obj = registry.get(BATCHJOBS, name, NS)
-    registry.replace(BATCHJOBS, obj | {"status": obj["status"] | changed}, NS, subresource="status")
 
 
 def test_a_listing_without_members(server: Cluster) -> None:
